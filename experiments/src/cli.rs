@@ -4,6 +4,9 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::lab::LabCommand;
+use crate::traffic::client::{self, ClientArgs};
+use crate::traffic::hog::{self, HogArgs};
+use crate::traffic::server::{self, ServerArgs};
 
 /// A/B benchmarks of CPU schedulers on network traffic.
 #[derive(Debug, Parser)]
@@ -17,6 +20,12 @@ pub(crate) struct Cli {
 /// Every subcommand of `steer-bench`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve long flows and RPCs: the measured side.
+    Server(ServerArgs),
+    /// Drive long flows and RPCs against a server, and time them.
+    Client(ClientArgs),
+    /// Spin CPUs, as other work on the host does.
+    Hog(HogArgs),
     /// The virtual lab and the A/B runs in it.
     #[command(flatten)]
     Lab(LabCommand),
@@ -26,6 +35,9 @@ impl Command {
     /// Runs the subcommand to its end.
     pub(crate) fn run(self) -> Result<()> {
         match self {
+            Self::Server(args) => server::run(args),
+            Self::Client(args) => client::run(args),
+            Self::Hog(args) => hog::run(args),
             Self::Lab(command) => command.run(),
         }
     }

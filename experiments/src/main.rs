@@ -3,6 +3,7 @@
 
 mod cli;
 mod lab;
+mod traffic;
 
 use std::process::ExitCode;
 

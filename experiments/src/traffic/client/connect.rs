@@ -1,0 +1,107 @@
+//! Opens the client's connections, from fixed source ports when asked to, within bounded time.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Error, Result, bail};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::ClientArgs;
+
+/// Longest time to open all connections.
+const LIMIT: Duration = Duration::from_secs(15);
+/// Longest time for one of them.
+const LIMIT_EACH: Duration = Duration::from_secs(5);
+/// Distance of the first RPC connection's source port from the first long flow's.
+const RPC_OFFSET: u16 = 1000;
+
+/// The open connections, idle.
+pub(super) struct Connections {
+    /// Where long flow i goes.
+    pub(super) long: Vec<TcpStream>,
+    /// The RPC connections.
+    pub(super) rpc: Vec<TcpStream>,
+}
+
+impl Connections {
+    /// Connects all flows.
+    ///
+    /// # Errors
+    /// Names the first connection that could not be opened, and the likely reason.
+    pub(super) fn open(args: &ClientArgs) -> Result<Self> {
+        let deadline = Instant::now() + LIMIT;
+        let open = |kind: &str, count: u16, port: u16, offset: u16| -> Result<Vec<TcpStream>> {
+            if count == 0 {
+                return Ok(Vec::new());
+            }
+            let server = resolve(&args.server, port)?;
+            (0..count)
+                .map(|index| {
+                    let source = source_port(args.source_port, offset, index)?;
+                    connect(server, source, deadline).with_context(|| {
+                        format!("cannot connect {kind} {index} to {server}{}", from(source))
+                    })
+                })
+                .collect()
+        };
+        Ok(Self {
+            long: open("long flow", args.long_flows, args.long_port, 0)?,
+            rpc: open("RPC connection", args.rpc_connections, args.rpc_port, RPC_OFFSET)?,
+        })
+    }
+}
+
+fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+    // A literal IPv6 address has colons, which the host:port syntax would misread.
+    if let Ok(address) = host.parse() {
+        return Ok(SocketAddr::new(address, port));
+    }
+    let found = (host, port).to_socket_addrs().with_context(|| format!("--server {host}"))?.next();
+    found.with_context(|| format!("--server {host}: the name has no address"))
+}
+
+fn source_port(first: Option<u16>, offset: u16, index: u16) -> Result<Option<u16>> {
+    let Some(first) = first else { return Ok(None) };
+    match first.checked_add(offset).and_then(|port| port.checked_add(index)) {
+        Some(port) => Ok(Some(port)),
+        None => bail!("--source-port {first} leaves no room below 65536 for all connections"),
+    }
+}
+
+fn from(source: Option<u16>) -> String {
+    source.map(|port| format!(" from source port {port}")).unwrap_or_default()
+}
+
+fn connect(server: SocketAddr, source: Option<u16>, deadline: Instant) -> Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))
+        .context("cannot create a socket")?;
+    if let Some(port) = source {
+        socket.set_reuse_address(true).context("cannot set SO_REUSEADDR")?;
+        let local = match server {
+            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+        };
+        socket
+            .bind(&local.into())
+            .context("the source port is in use; choose another --source-port")?;
+    }
+    // A reset at the end leaves no TIME_WAIT behind: the next run binds the same ports at once.
+    socket.set_linger(Some(Duration::ZERO)).context("cannot set SO_LINGER")?;
+    socket.set_tcp_nodelay(true).context("cannot set TCP_NODELAY")?;
+    let limit = LIMIT_EACH.min(deadline.saturating_duration_since(Instant::now()));
+    if limit.is_zero() {
+        bail!("not all connections were open after {} s", LIMIT.as_secs());
+    }
+    socket.connect_timeout(&server.into(), limit).map_err(|error| match error.kind() {
+        ErrorKind::ConnectionRefused => {
+            Error::new(error).context("nobody listens; is `steer-bench server` running there?")
+        }
+        ErrorKind::TimedOut => Error::new(error).context("no answer; is the address right?"),
+        ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => {
+            Error::new(error).context("the source port is in use; choose another --source-port")
+        }
+        _ => error.into(),
+    })?;
+    Ok(socket.into())
+}

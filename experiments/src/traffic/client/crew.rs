@@ -1,0 +1,227 @@
+//! The client's threads and the one that measures them: starts them, moves the phase on, samples
+//! the long flows at both ends of the measured time, and collects what the threads have to say.
+//! Nothing here waits without a bound.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Error, Result};
+use hdrhistogram::Histogram;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::ClientArgs;
+use super::connect::Connections;
+use super::long;
+use super::pace::Pacer;
+use super::phase::{LOOK, Phase, PhaseCell};
+use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
+use super::rpc::{self, Caller};
+use super::tcp_info::bytes_acked;
+
+/// Longest time from the end of the run to the end of its threads.
+const GRACE: Duration = rpc::DRAIN.saturating_add(Duration::from_secs(5));
+
+/// What a thread says when it ends.
+struct Ended {
+    /// What an RPC thread measured.
+    latencies: Option<Histogram<u64>>,
+    result: Result<()>,
+}
+
+/// The running traffic.
+pub(super) struct Crew {
+    phase: Arc<PhaseCell>,
+    /// The long flows, to ask the kernel how far they are.
+    flows: Vec<Arc<TcpStream>>,
+    ended: Receiver<Ended>,
+    running: usize,
+    latencies: Histogram<u64>,
+    errors: Vec<String>,
+}
+
+/// The measured time, and what each long flow moved in it.
+struct Window {
+    length: Duration,
+    per_flow_bytes: Vec<u64>,
+}
+
+impl Crew {
+    /// Starts a thread per long flow and a few for the RPC connections.
+    ///
+    /// # Errors
+    /// When the process may have no more threads or descriptors.
+    pub(super) fn start(args: &ClientArgs, connections: Connections) -> Result<Self> {
+        let (report, ended) = mpsc::channel();
+        let mut crew = Self {
+            phase: Arc::default(),
+            flows: connections.long.into_iter().map(Arc::new).collect(),
+            ended,
+            running: 0,
+            latencies: new_histogram(),
+            errors: Vec::new(),
+        };
+        crew.start_flows(args, &report)?;
+        crew.start_callers(args, connections.rpc, &report)?;
+        Ok(crew)
+    }
+
+    fn start_flows(&mut self, args: &ClientArgs, report: &Sender<Ended>) -> Result<()> {
+        let chunk: Arc<[u8]> = vec![0; args.long_chunk.bytes() as usize].into();
+        let interval = args.long_rate.time_for(args.long_chunk.bytes());
+        let start = Instant::now();
+        for (index, flow) in (0..).zip(&self.flows) {
+            // Evenly shifted, so that the chunks of equal flows do not always collide.
+            let shift = interval.unwrap_or_default() * index / u32::from(args.long_flows);
+            let pacer = Pacer::new(start + shift, interval);
+            let (flow, chunk) = (Arc::clone(flow), Arc::clone(&chunk));
+            let (phase, report) = (Arc::clone(&self.phase), report.clone());
+            self.running += 1;
+            spawn(format!("long-{index}"), move || {
+                let result = long::run(&flow, &chunk, pacer, &phase);
+                let result = result.with_context(|| format!("long flow {index}"));
+                // Nobody listens only when the client has already given up on its threads.
+                drop(report.send(Ended { latencies: None, result }));
+            })?;
+        }
+        Ok(())
+    }
+
+    fn start_callers(
+        &mut self,
+        args: &ClientArgs,
+        connections: Vec<TcpStream>,
+        report: &Sender<Ended>,
+    ) -> Result<()> {
+        for (index, share) in deal(connections, rpc_threads(args)).into_iter().enumerate() {
+            let caller = Caller::new(share, args.rpc_size.bytes() as usize)?;
+            let (phase, report) = (Arc::clone(&self.phase), report.clone());
+            self.running += 1;
+            spawn(format!("rpc-{index}"), move || {
+                let (latencies, result) = caller.run(&phase);
+                drop(report.send(Ended { latencies: Some(latencies), result }));
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Lets the traffic warm up, measures it, and stops it. The first error ends the run early.
+    pub(super) fn measure(mut self, args: &ClientArgs) -> ClientReport {
+        let (warm_up, duration) = (args.warmup.duration(), args.duration.duration());
+        let bar = progress_bar(warm_up + duration);
+        let window = self.pass("warming up", warm_up, &bar).then(|| {
+            self.phase.enter(Phase::Measure);
+            let begun = Instant::now();
+            let before = self.sample();
+            bar.suspend(|| eprintln!("warm"));
+            self.pass("measuring", duration, &bar);
+            let after = self.sample();
+            let moved = after.iter().zip(before).map(|(after, before)| after - before);
+            Window { length: begun.elapsed(), per_flow_bytes: moved.collect() }
+        });
+        self.phase.enter(Phase::Drain);
+        bar.finish_and_clear();
+        self.hear_the_rest();
+        self.report(args, window)
+    }
+
+    /// Lets a span of time pass; false when something failed meanwhile.
+    fn pass(&mut self, what: &'static str, span: Duration, bar: &ProgressBar) -> bool {
+        let begun = Instant::now();
+        let position = bar.position();
+        bar.set_message(what);
+        while self.errors.is_empty() && begun.elapsed() < span {
+            self.hear(LOOK.min(span.saturating_sub(begun.elapsed())));
+            bar.set_position(position + begun.elapsed().as_millis() as u64);
+        }
+        self.errors.is_empty()
+    }
+
+    /// Waits for a thread to end, at most `limit`; false when none did.
+    fn hear(&mut self, limit: Duration) -> bool {
+        let Ok(ended) = self.ended.recv_timeout(limit) else { return false };
+        self.running -= 1;
+        if let Err(error) = ended.result {
+            self.errors.push(format!("{error:#}"));
+        }
+        if let Some(latencies) = ended.latencies
+            && let Err(error) = self.latencies.add(latencies)
+        {
+            self.errors.push(format!("cannot merge latency histograms: {error}"));
+        }
+        true
+    }
+
+    fn hear_the_rest(&mut self) {
+        let deadline = Instant::now() + GRACE;
+        while self.running > 0 {
+            if !self.hear(deadline.saturating_duration_since(Instant::now())) {
+                let late = format!("{} threads did not end within {GRACE:?}", self.running);
+                self.errors.push(late);
+                return;
+            }
+        }
+    }
+
+    /// Bytes each long flow has delivered so far.
+    fn sample(&mut self) -> Vec<u64> {
+        let sample: Result<_, _> = self.flows.iter().map(|flow| bytes_acked(flow)).collect();
+        sample.unwrap_or_else(|error| {
+            let error = Error::new(error).context("cannot tell how far the long flows are");
+            self.errors.push(format!("{error:#}"));
+            Vec::new()
+        })
+    }
+
+    fn report(mut self, args: &ClientArgs, window: Option<Window>) -> ClientReport {
+        let length = window.as_ref().map(|window| window.length);
+        let rpc = length.filter(|_| args.rpc_connections > 0).and_then(|length| {
+            RpcReport::new(args.rpc_connections, args.rpc_size.bytes(), &self.latencies, length)
+                .inspect_err(|error| self.errors.push(format!("{error:#}")))
+                .ok()
+        });
+        // Without a sample of every flow at both ends there is nothing to tell.
+        let long = window
+            .filter(|window| args.long_flows > 0 && window.per_flow_bytes.len() == self.flows.len())
+            .map(|window| LongReport::new(window.per_flow_bytes, window.length));
+        ClientReport {
+            version: ClientReport::VERSION,
+            duration_s: length.unwrap_or_default().as_secs_f64(),
+            long,
+            rpc,
+            errors: self.errors,
+        }
+    }
+}
+
+fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let context = format!("cannot start the thread {name}");
+    thread::Builder::new().name(name).spawn(work).context(context)?;
+    Ok(())
+}
+
+/// As many threads as help: the client's machine has other work, and a thread without a connection
+/// would do none.
+fn rpc_threads(args: &ClientArgs) -> usize {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.rpc_threads.map_or(cores.min(4), usize::from);
+    threads.min(usize::from(args.rpc_connections))
+}
+
+/// Deals the connections to `hands` in turns.
+fn deal(connections: Vec<TcpStream>, hands: usize) -> Vec<Vec<TcpStream>> {
+    let mut dealt: Vec<_> = (0..hands).map(|_| Vec::new()).collect();
+    for (index, connection) in connections.into_iter().enumerate() {
+        dealt[index % hands].push(connection);
+    }
+    dealt
+}
+
+/// A bar over the whole run in milliseconds, which draws nothing when stderr is no terminal.
+fn progress_bar(length: Duration) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg:10} {bar:40} {elapsed}");
+    ProgressBar::new(length.as_millis() as u64)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

@@ -1,0 +1,107 @@
+//! The driving side: opens the connections, warms up, measures, drains, and reports what it saw.
+
+mod connect;
+mod crew;
+mod long;
+mod pace;
+mod phase;
+mod report;
+mod rpc;
+mod tcp_info;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::units::{Rate, Seconds, Size};
+use super::wire;
+use connect::Connections;
+use crew::Crew;
+pub(crate) use report::{ClientReport, decode_histogram};
+
+/// Flags of `steer-bench client`.
+#[derive(Debug, Args)]
+pub(crate) struct ClientArgs {
+    /// Host the server runs on: a name or an address.
+    #[arg(long, value_name = "ADDR")]
+    server: String,
+    /// Port of the server's long-flow sink.
+    #[arg(long, value_name = "PORT", default_value_t = wire::LONG_PORT)]
+    long_port: u16,
+    /// Port of the server's RPC service.
+    #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
+    rpc_port: u16,
+    /// Long flows to send.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(0..=1000))]
+    long_flows: u16,
+    /// Rate of each long flow (like 40Mbit); 0 or max for unlimited.
+    #[arg(long, value_name = "RATE", default_value = "max")]
+    long_rate: Rate,
+    /// Bytes a long flow sends at a time.
+    #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = chunk)]
+    long_chunk: Size,
+    /// RPC connections, each with one request outstanding at any time.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    rpc_connections: u16,
+    /// Bytes of every request and every reply.
+    #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = message)]
+    rpc_size: Size,
+    /// Client threads that share the RPC connections [default: the cores, at most 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    rpc_threads: Option<u16>,
+    /// Seconds of traffic before anything is counted.
+    #[arg(long, value_name = "SECONDS", default_value = "2")]
+    warmup: Seconds,
+    /// Seconds of traffic that are counted.
+    #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = positive)]
+    duration: Seconds,
+    /// Fix the source ports: long flow i uses PORT+i, RPC connection j uses PORT+1000+j, so that two
+    /// runs meet the same receive hash [default: the kernel chooses].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    source_port: Option<u16>,
+    /// Print the result as one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Longest chunk of a long flow in bytes; it is held in memory once per flow.
+const MAX_CHUNK: u64 = 64 << 20;
+
+fn chunk(text: &str) -> Result<Size, String> {
+    at_most(text, MAX_CHUNK)
+}
+
+fn message(text: &str) -> Result<Size, String> {
+    at_most(text, wire::MAX_MESSAGE)
+}
+
+fn at_most(text: &str, max: u64) -> Result<Size, String> {
+    let size: Size = text.parse()?;
+    if size.bytes() > max { Err(format!("at most {max} bytes")) } else { Ok(size) }
+}
+
+fn positive(text: &str) -> Result<Seconds, String> {
+    let span: Seconds = text.parse()?;
+    if span.duration().is_zero() { Err("must be longer than 0".into()) } else { Ok(span) }
+}
+
+/// Drives the traffic and prints the result, partial when a connection failed on the way.
+///
+/// # Errors
+/// When the server cannot be reached, or when any connection failed during the run.
+pub(crate) fn run(args: ClientArgs) -> Result<()> {
+    if args.long_flows == 0 && args.rpc_connections == 0 {
+        bail!("nothing to do: --long-flows and --rpc-connections are both 0");
+    }
+    let connections = Connections::open(&args)?;
+    let report = Crew::start(&args, connections)?.measure(&args);
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{report}");
+    }
+    match report.errors.as_slice() {
+        [] => Ok(()),
+        [only] => bail!("the run is incomplete: {only}"),
+        [first, rest @ ..] => bail!("the run is incomplete: {first} (and {} more)", rest.len()),
+    }
+}

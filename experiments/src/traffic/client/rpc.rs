@@ -1,0 +1,178 @@
+//! The RPC load: closed loops, one request outstanding per connection, several connections to a
+//! thread. An RPC counts when it begins in the measured phase, and is then waited for: counting
+//! those that end in it would hide exactly the slow ones at its end.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use hdrhistogram::Histogram;
+
+use super::phase::{LOOK, Phase, PhaseCell};
+use super::report::new_histogram;
+use crate::traffic::poll::{Poller, Wants};
+use crate::traffic::wire::{self, Hello, Step};
+
+/// Longest time outstanding RPCs are waited for.
+pub(super) const DRAIN: Duration = Duration::from_secs(5);
+
+/// Bytes sent or received at a time; messages up to this size take one call each way.
+const SCRATCH: usize = 256 << 10;
+
+/// One client thread and its connections.
+pub(super) struct Caller {
+    poller: Poller,
+    connections: Vec<Connection>,
+    /// Bytes of every request and reply.
+    message: usize,
+    scratch: Vec<u8>,
+    /// Nanoseconds from the first byte sent to the last byte received.
+    latencies: Histogram<u64>,
+}
+
+impl Caller {
+    /// A caller on open connections.
+    ///
+    /// # Errors
+    /// When the process runs out of descriptors.
+    pub(super) fn new(streams: Vec<TcpStream>, message: usize) -> Result<Self> {
+        Ok(Self {
+            poller: Poller::new().context("cannot create an epoll set")?,
+            connections: streams.into_iter().map(Connection::new).collect(),
+            message,
+            scratch: vec![0; SCRATCH],
+            latencies: new_histogram(),
+        })
+    }
+
+    /// Calls until the run drains and all replies are in; returns the latencies either way.
+    pub(super) fn run(mut self, phase: &PhaseCell) -> (Histogram<u64>, Result<()>) {
+        let result = self.open().and_then(|()| self.call(phase));
+        (self.latencies, result)
+    }
+
+    fn open(&mut self) -> Result<()> {
+        let hello = Hello { message: u32::try_from(self.message)? }.encode();
+        for (connection, token) in self.connections.iter().zip(0..) {
+            // A new connection has room for a hello: still blocking, this cannot stop.
+            wire::send(&connection.stream, &hello, &mut 0, hello.len())?;
+            connection.stream.set_nonblocking(true)?;
+            self.poller.add(&connection.stream, token, Wants::Write)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, phase: &PhaseCell) -> Result<()> {
+        let mut ready = Vec::new();
+        let mut draining_since = None;
+        let mut open = self.connections.len();
+        while open > 0 {
+            self.poller.wait(&mut ready, Some(LOOK)).context("epoll_wait failed")?;
+            for &token in &ready {
+                open -= usize::from(self.advance(token, phase)? == Next::Idle);
+            }
+            if phase.now() == Phase::Drain {
+                let since = *draining_since.get_or_insert_with(Instant::now);
+                if since.elapsed() > DRAIN {
+                    bail!("{open} RPCs had no reply {} s after the run", DRAIN.as_secs());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves one connection on as far as its socket lets it.
+    fn advance(&mut self, token: u64, phase: &PhaseCell) -> Result<Next> {
+        let connection = &mut self.connections[token as usize];
+        let before = connection.wants;
+        let next = connection.advance(self.message, &mut self.scratch, phase, &mut self.latencies);
+        let next = next.with_context(|| connection.name())?;
+        if next == Next::Idle {
+            self.poller.remove(&connection.stream)?;
+        } else if connection.wants != before {
+            self.poller.change(&connection.stream, token, connection.wants)?;
+        }
+        Ok(next)
+    }
+}
+
+/// Whether a connection has more to do.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Wait,
+    Idle,
+}
+
+struct Connection {
+    stream: TcpStream,
+    /// Write while a request goes out, Read while its reply comes in.
+    wants: Wants,
+    /// Bytes of the current message that are through.
+    done: usize,
+    /// The outstanding RPC; `None` between two.
+    current: Option<Call>,
+}
+
+#[derive(Clone, Copy)]
+struct Call {
+    begun: Instant,
+    counts: bool,
+}
+
+impl Connection {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, wants: Wants::Write, done: 0, current: None }
+    }
+
+    fn name(&self) -> String {
+        match self.stream.local_addr() {
+            Ok(address) => format!("the RPC connection from port {}", address.port()),
+            Err(_) => "an RPC connection".into(),
+        }
+    }
+
+    fn advance(
+        &mut self,
+        size: usize,
+        scratch: &mut [u8],
+        phase: &PhaseCell,
+        latencies: &mut Histogram<u64>,
+    ) -> Result<Next> {
+        loop {
+            let call = match self.current {
+                Some(call) => call,
+                None => {
+                    let phase = phase.now();
+                    if phase == Phase::Drain {
+                        return Ok(Next::Idle);
+                    }
+                    let call = Call { begun: Instant::now(), counts: phase == Phase::Measure };
+                    *self.current.insert(call)
+                }
+            };
+            let step = match self.wants {
+                Wants::Write => wire::send(&self.stream, scratch, &mut self.done, size)?,
+                Wants::Read => wire::receive(&self.stream, scratch, &mut self.done, size)?,
+            };
+            match (step, self.wants) {
+                (Step::Blocked, _) => return Ok(Next::Wait),
+                (Step::Closed, _) => bail!("the server closed it"),
+                (Step::Done, Wants::Write) => {
+                    self.wants = Wants::Read;
+                    self.done = 0;
+                    // The reply cannot be there yet: looking for it would be a call for nothing.
+                    return Ok(Next::Wait);
+                }
+                (Step::Done, Wants::Read) => {
+                    self.wants = Wants::Write;
+                    self.done = 0;
+                    self.current = None;
+                    if call.counts {
+                        let nanoseconds = call.begun.elapsed().as_nanos();
+                        latencies.saturating_record(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The traffic: a server of sinks and RPCs, CPU hogs, and the client that drives and times them.
+
+pub(crate) mod client;
+pub(crate) mod cpus;
+pub(crate) mod hog;
+mod poll;
+pub(crate) mod server;
+mod stop;
+pub(crate) mod units;
+mod wire;

@@ -1,0 +1,49 @@
+//! SIGINT and SIGTERM as something a loop can poll.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+
+/// Becomes readable when the process is asked to stop.
+pub(crate) struct Stop(Arc<OwnedFd>);
+
+impl Stop {
+    /// Takes over SIGINT and SIGTERM.
+    ///
+    /// # Errors
+    /// When called twice, or when the process is out of file descriptors.
+    pub(crate) fn on_signal() -> Result<Self> {
+        let fd = eventfd(0, EventfdFlags::CLOEXEC).context("cannot create an eventfd")?;
+        let fd = Arc::new(fd);
+        let raised = Arc::clone(&fd);
+        // The write cannot fail: that takes 2^64 - 1 signals.
+        let raise = move || {
+            let _ = rustix::io::write(&raised, &1u64.to_ne_bytes());
+        };
+        ctrlc::set_handler(raise).context("cannot handle SIGINT and SIGTERM")?;
+        Ok(Self(fd))
+    }
+
+    /// Sleeps until the process is asked to stop.
+    ///
+    /// # Errors
+    /// When poll(2) fails.
+    pub(crate) fn wait(&self) -> Result<()> {
+        loop {
+            match poll(&mut [PollFd::new(self, PollFlags::IN)], None) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error).context("cannot wait for a signal"),
+            }
+        }
+    }
+}
+
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,239 @@
+//! The traffic end to end: server, client and hogs as processes on the loopback device.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+/// A process that said `ready`; killed when dropped.
+struct Running(Child);
+
+impl Running {
+    fn start(args: &[&str]) -> Self {
+        let mut command = Command::new(cargo_bin!("steer-bench"));
+        let mut child = command.args(args).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(child)
+    }
+
+    fn thread_names(&self) -> Vec<String> {
+        let tasks = format!("/proc/{}/task", self.0.id());
+        let name = |task: std::fs::DirEntry| {
+            std::fs::read_to_string(task.path().join("comm")).map(|name| name.trim().to_string())
+        };
+        let mut names: Vec<_> =
+            std::fs::read_dir(tasks).unwrap().filter_map(|task| name(task.unwrap()).ok()).collect();
+        names.sort();
+        names
+    }
+
+    fn stop(mut self, signal: &str) -> Option<i32> {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Two ports nobody uses right now.
+fn free_ports() -> (String, String) {
+    let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let [long, rpc] = listeners.map(|listener| listener.local_addr().unwrap().port().to_string());
+    (long, rpc)
+}
+
+fn server(ports: &(String, String), more: &[&str]) -> Running {
+    let args = ["server", "--bind", "127.0.0.1", "--long-port", &ports.0, "--rpc-port", &ports.1];
+    Running::start(&[&args, more].concat())
+}
+
+fn client(ports: &(String, String), more: &[&str]) -> Command {
+    let mut command = Command::new(cargo_bin!("steer-bench"));
+    command.args(["client", "--server", "127.0.0.1", "--json"]);
+    command.args(["--long-port", &ports.0, "--rpc-port", &ports.1]).args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn json(output: &Output) -> Value {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn traffic_flows_and_is_counted() {
+    let ports = free_ports();
+    let server = server(&ports, &["--rpc-threads", "2", "--pin-long", "0", "--pin-rpc", "0"]);
+    let hog = Running::start(&["hog", "--cpus", "0"]);
+    let flags = ["--long-flows", "2", "--long-rate", "8Mbit", "--long-chunk", "64KiB"];
+    let more = ["--rpc-connections", "3", "--warmup", "0.3", "--duration", "1"];
+    let output = client(&ports, &[flags, more].concat()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).lines().any(|line| line == "warm"), "{output:?}");
+
+    let report = json(&output);
+    assert_eq!(report["version"], 1);
+    assert_eq!(report["errors"], serde_json::json!([]));
+    let seconds = report["duration_s"].as_f64().unwrap();
+    assert!(seconds >= 1.0);
+    let flows = report["long"]["per_flow_bytes"].as_array().unwrap();
+    assert_eq!(flows.len(), 2);
+    for bytes in flows {
+        // One chunk may be under way at each end of the measured time.
+        let most = 1e6 * seconds + 2.0 * 65_536.0;
+        let bytes = bytes.as_f64().unwrap();
+        assert!(bytes > 0.0 && bytes <= most, "{bytes} of at most {most}");
+    }
+    assert_eq!(report["rpc"]["connections"], 3);
+    assert_eq!(report["rpc"]["size"], 4096);
+    assert!(report["rpc"]["count"].as_u64().unwrap() > 0);
+    let [p50, p99] = ["p50_us", "p99_us"].map(|name| report["rpc"][name].as_f64().unwrap());
+    assert!(0.0 < p50 && p50 <= p99);
+
+    assert!(server.thread_names().contains(&"rpc-1".into()));
+    assert!(hog.thread_names().contains(&"hog-0".into()));
+    assert_eq!(hog.stop("-TERM"), Some(0));
+    assert_eq!(server.stop("-INT"), Some(0));
+}
+
+#[test]
+fn messages_larger_than_any_buffer_arrive() {
+    let ports = free_ports();
+    let _server = server(&ports, &[]);
+    let flags = ["--long-flows", "0", "--rpc-connections", "2", "--rpc-size", "3MiB"];
+    let output = client(&ports, &[&flags[..], &["--warmup", "0", "--duration", "0.5"]].concat());
+    let report = json(&{ output }.output().unwrap());
+    assert!(report["long"].is_null());
+    assert!(report["rpc"]["count"].as_u64().unwrap() > 0, "{report}");
+    assert_eq!(report["errors"], serde_json::json!([]));
+}
+
+#[test]
+fn source_ports_are_fixed_and_free_again_at_once() {
+    let ports = free_ports();
+    let server = server(&ports, &[]);
+    // Below the range the kernel hands out, so that no other connection has them.
+    let flags = ["--source-port", "20000", "--long-rate", "1Mbit", "--rpc-connections", "2"];
+    let more = ["--warmup", "0", "--duration", "0.4"];
+    for _ in 0..3 {
+        let mut child = client(&ports, &[&flags[..], &more].concat()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "warm\n");
+        let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();
+        for port in [20_000, 20_001, 21_000, 21_001] {
+            assert!(connections.contains(&format!("0100007F:{port:04X} ")), "{port}");
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+    drop(server);
+}
+
+#[test]
+fn an_unreachable_server_is_one_clear_error() {
+    let output = client(&free_ports(), &[]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(output.stdout.is_empty());
+    let stderr = stderr(&output);
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains("cannot connect long flow 0 to 127.0.0.1"), "{stderr}");
+    assert!(stderr.contains("is `steer-bench server` running there?"), "{stderr}");
+}
+
+#[test]
+fn a_server_killed_mid_run_leaves_a_partial_result() {
+    let ports = free_ports();
+    let server = server(&ports, &[]);
+    let mut child = client(&ports, &["--warmup", "0.2", "--duration", "60"]).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let killed = Instant::now();
+    server.stop("-KILL");
+    let output = child.wait_with_output().unwrap();
+    assert!(killed.elapsed() < Duration::from_secs(30), "the client did not notice");
+    assert_eq!(output.status.code(), Some(1));
+    let report = json(&output);
+    assert!(!report["errors"].as_array().unwrap().is_empty());
+    assert!(report["duration_s"].as_f64().unwrap() < 60.0);
+    assert!(report["rpc"]["count"].as_u64().unwrap() > 0, "what was measured is kept: {report}");
+    assert!(stderr(&output).contains("the run is incomplete"), "{output:?}");
+}
+
+#[test]
+fn a_server_that_never_answers_does_not_hang_the_client() {
+    // Connections are completed by the kernel's backlog; nobody ever accepts or replies.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port().to_string();
+    let flags = ["--rpc-connections", "2", "--warmup", "0", "--duration", "0.3"];
+    let output = client(&(port.clone(), port), &flags).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let errors = json(&output)["errors"].to_string();
+    assert!(errors.contains("had no reply"), "{errors}");
+}
+
+#[test]
+fn strangers_do_not_disturb_the_service() {
+    let ports = free_ports();
+    let _server = server(&ports, &["--rpc-threads", "1"]);
+    let mut stranger = std::net::TcpStream::connect(format!("127.0.0.1:{}", ports.1)).unwrap();
+    std::io::Write::write_all(&mut stranger, b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    // The server hangs up; reset or end of stream depends on what it had read.
+    let _ = stranger.read(&mut [0; 64]);
+    let flags = ["--long-flows", "0", "--warmup", "0", "--duration", "0.3"];
+    assert!(client(&ports, &flags).status().unwrap().success());
+}
+
+#[test]
+fn bad_flags_say_what_is_wrong() {
+    for (args, message) in [
+        ("client", "--server <ADDR>"),
+        ("client --server x --long-rate 40M", "no unit; write a rate in bits per second"),
+        ("client --server x --long-chunk 1GiB", "at most 67108864 bytes"),
+        ("client --server x --rpc-size 0", "at least 1 byte"),
+        ("client --server x --rpc-size 17MiB", "at most 16777216 bytes"),
+        ("client --server x --duration 0", "must be longer than 0"),
+        ("client --server x --warmup=-1", "between 0 and 86400"),
+        ("client --server x --source-port 0", "0 is not in 1..=65535"),
+        ("client --server x --long-flows 0 --rpc-connections 0", "nothing to do"),
+        ("client --server 127.0.0.1 --source-port 65535 --long-flows 2", "leaves no room"),
+        ("client --server no.such.host.invalid", "--server no.such.host.invalid"),
+        ("server --pin-long 2-1", "\"2-1\" is no CPU or range"),
+        ("server --pin-rpc 1000", "--pin-rpc: cannot run on CPUs 1000"),
+        ("server --rpc-threads 0", "0 is not in 1..=1024"),
+        ("server --bind nowhere", "--bind"),
+        ("hog", "--cpus <LIST>"),
+        ("hog --cpus 1000", "--cpus: cannot run on CPUs 1000"),
+        ("dance", "unrecognized subcommand"),
+    ] {
+        let output =
+            Command::new(cargo_bin!("steer-bench")).args(args.split(' ')).output().unwrap();
+        assert!(!output.status.success(), "{args}");
+        assert!(stderr(&output).contains(message), "{args}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_taken_port_names_its_flag() {
+    let ports = free_ports();
+    let _taken = std::net::TcpListener::bind(format!("127.0.0.1:{}", ports.1)).unwrap();
+    let args = ["server", "--bind", "127.0.0.1", "--long-port", &ports.0, "--rpc-port", &ports.1];
+    let output = Command::new(cargo_bin!("steer-bench")).args(args).output().unwrap();
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("--rpc-port changes it"), "{output:?}");
+}
