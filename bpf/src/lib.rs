@@ -1,1 +1,26 @@
-//! (being laid down)
+//! What runs in the kernel, and the thin Rust around it.
+//!
+//! Two BPF objects: the [`Scheduler`] (sched_ext ops and socket telemetry) and the
+//! [`Observer`] (tracing only). Their C is in `src/bpf/`; every decision there that
+//! can be a pure function stands in a header that also compiles natively.
+//!
+//! Nothing here decides anything: settings and plans come from the caller as the
+//! plain types of `intf.h`.
+
+mod counters;
+pub mod intf;
+mod observer;
+mod plan;
+mod scheduler;
+#[cfg(feature = "testing")]
+mod telemetry;
+
+pub use counters::Counters;
+pub use observer::{LoadedObserver, Observer};
+pub use plan::Plan;
+pub use scheduler::{LoadOptions, Scheduler};
+#[cfg(feature = "testing")]
+pub use telemetry::Telemetry;
+
+/// Where libbpf keeps an opened object; it must outlive what is loaded from it.
+pub type ObjectSlot = std::mem::MaybeUninit<libbpf_rs::OpenObject>;

@@ -1,2 +1,42 @@
-//! (being laid down)
-fn main() {}
+//! scx_steer: a network-aware CPU scheduler for Linux.
+
+mod cli;
+mod logging;
+mod observe;
+mod preflight;
+mod schedule;
+mod shutdown;
+mod stats;
+mod topology;
+mod translate;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("scx_steer: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<()> {
+    logging::init(cli.schedule.verbose)?;
+    match cli.command {
+        Some(Command::Topology(args)) => topology::run(&args),
+        Some(Command::Observe(args)) => observe::run(&args),
+        None if cli.schedule.help_stats => stats::describe(),
+        None => match cli.schedule.monitor {
+            Some(interval) => stats::monitor(interval.into(), &shutdown::on_signal()?),
+            None => schedule::run(&cli.schedule),
+        },
+    }
+}

@@ -1,0 +1,46 @@
+# The two commands: `make demo` and `make test`. Each does its own set-up, from a fresh Debian 12
+# machine with Rust on. `make help` lists the rest.
+
+PACKAGES := clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib1g-dev libhwloc-dev \
+	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 util-linux \
+	xz-utils
+DEMO     := target/demo
+BENCH    := target/release/steer-bench
+
+.PHONY: help demo test build setup check fmt clean
+
+help:
+	@echo "make demo   the main job: the lab, real traffic, an A/B table ($(DEMO)/report.html)"
+	@echo "make test   every test: unit, property, BPF on this kernel, the scheduler in the lab"
+	@echo "make check  formatting, lints"
+	@echo "make build  scx_steer and steer-bench in target/release"
+
+demo: build
+	$(BENCH) ab --pairs 5 --worlds auto,hash,explicit --arms default,scx_steer,pinned --out $(DEMO)
+
+test: build
+	STEER_LAB=1 cargo test --release --workspace --no-fail-fast
+
+build: setup
+	cargo build --release --workspace
+
+# Nothing to do, and no root needed, where all packages are there.
+setup:
+	@dpkg-query -W -f '$${Status}\n' $(PACKAGES) 2>/dev/null | grep -c '^install ok installed$$' \
+	  | grep -qx $(words $(PACKAGES)) && exit 0; \
+	echo "installing Debian packages: $(PACKAGES)"; \
+	SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	$$SUDO apt-get update -q && \
+	$$SUDO env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(PACKAGES)
+
+check: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	clang-format-22 --dry-run -Werror $$(git ls-files '*.c' '*.h')
+
+fmt: setup
+	cargo fmt --all
+	clang-format-22 -i $$(git ls-files '*.c' '*.h')
+
+clean:
+	cargo clean

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Flows: bursts in, class out. Pure: no map, no helper, no clock; compiled for
+ * BPF and natively, where property tests run it (bpf/tests/pure.rs).
+ *
+ * A burst is what moves one way until the direction turns or the socket idles:
+ *
+ *   recv 4K | send 4K | recv 4K | ...        each turn ends a 4K burst: short
+ *   recv 32K, 32K, 16K ...                   80K and counting: long at the second
+ *   recv 32K, (idle), recv 20K, (idle)       between the bounds: keeps its class
+ *
+ * A flow becomes long the moment a burst crosses the bound. It leaves long only
+ * after several short bursts in a row: a stall of the sender or of the CPU also
+ * ends a burst, and must not turn a bulk transfer into RPC.
+ */
+#ifndef __STEER_FLOW_H
+#define __STEER_FLOW_H
+
+#include "intf.h"
+
+struct flow {
+	u64 last_ns;
+	u64 burst_bytes;
+	u32 ifindex;	     /* of the device its packets come from, 0 before the first */
+	u32 nic;	     /* that device's NIC in the plan, or NIC_UNKNOWN */
+	u32 plan_generation; /* of the plan that @nic is of */
+	u8 direction;	     /* enum direction */
+	u8 class;	     /* enum traffic_class, never MIXED */
+	u8 short_bursts;     /* in a row */
+};
+
+#define NIC_UNKNOWN ((u32) - 1)
+
+/* Close the burst in progress and let it speak for or against "short". */
+static inline void flow_end_burst(struct flow *f, const struct class_settings *s)
+{
+	if (f->burst_bytes && f->burst_bytes <= s->short_burst_bytes) {
+		if (f->short_bursts < s->short_bursts_to_leave_long)
+			f->short_bursts++;
+		if (f->class != CLASS_LONG || f->short_bursts >= s->short_bursts_to_leave_long)
+			f->class = CLASS_SHORT;
+	}
+	f->burst_bytes = 0;
+}
+
+/*
+ * Account @bytes moved in @direction at @now. Returns true if the direction
+ * turned, that is, if a message ended and the other side's answer began. A clock
+ * that steps back (another CPU's) counts as no time passed.
+ */
+static inline bool flow_account(struct flow *f, const struct class_settings *s, u8 direction,
+				u64 bytes, u64 now)
+{
+	bool turned = f->direction != DIR_NONE && f->direction != direction;
+	bool idled = now > f->last_ns && now - f->last_ns > s->idle_gap_ns;
+
+	if (turned || idled)
+		flow_end_burst(f, s);
+
+	f->direction = direction;
+	f->last_ns = now;
+	if (f->burst_bytes + bytes < f->burst_bytes)
+		f->burst_bytes = ~0ULL;
+	else
+		f->burst_bytes += bytes;
+
+	if (f->burst_bytes >= s->long_burst_bytes) {
+		f->class = CLASS_LONG;
+		f->short_bursts = 0;
+	}
+	return turned;
+}
+
+#endif /* __STEER_FLOW_H */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the kernel side and the Rust side both must know: limits, classes,
+ * settings, the machine as BPF sees it, counters. Rust's copy is generated from
+ * this file by bindgen (bpf/build.rs), so the two cannot drift apart.
+ */
+#ifndef __STEER_INTF_H
+#define __STEER_INTF_H
+
+#ifndef __VMLINUX_H__
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+typedef _Bool bool;
+#endif
+
+/* Upper bounds of the tables below; a machine beyond them is refused before load. */
+enum limits {
+	MAX_CPUS = 1024, /* = NR_CPUS of scx/common.bpf.h */
+	MAX_NICS = 64,	 /* bits of cpu_plan.nics_local */
+	MAX_LLCS = 256,
+};
+
+/* A flow's or a thread's class. MIXED is for threads only. */
+enum traffic_class {
+	CLASS_NONE,
+	CLASS_LONG,
+	CLASS_SHORT,
+	CLASS_MIXED,
+	NR_CLASSES,
+};
+
+enum direction {
+	DIR_NONE,
+	DIR_RECEIVE,
+	DIR_SEND,
+};
+
+/* How traffic is classified. Values, units and sources: policy/src/settings.rs. */
+struct class_settings {
+	u64 long_burst_bytes;
+	u64 short_burst_bytes;
+	u64 idle_gap_ns;
+	u64 half_life_ns;
+	u64 cost_ns_per_kib;
+	u64 cost_ns_per_message;
+	u64 floor_ns;
+	u32 short_bursts_to_leave_long;
+};
+
+/* How classes are placed. Values, units and sources: policy/src/settings.rs. */
+struct place_settings {
+	u64 slice_ns;
+	u64 claim_ns;
+	u64 lend_after_ns;
+};
+
+/* One CPU of the plan: where it is. Written by user space, read by BPF. */
+struct cpu_plan {
+	u64 nics_local; /* bit n: this CPU is NIC-local to NIC n of the plan */
+	u32 llc;	/* index of its last-level cache */
+	u32 core;	/* lowest CPU number of its core */
+};
+
+/* One counter per decision, so that `--stats` shows what the scheduler does. */
+enum steer_counter {
+	CNT_LONG_HOME,	   /* long-flow thread woke: sent to its NIC-local home CPU */
+	CNT_LONG_LOCAL,	   /* ... to another NIC-local CPU */
+	CNT_LONG_REMOTE,   /* ... to its NIC-remote home: no NIC-local CPU is allowed */
+	CNT_LONG_UNPLACED, /* ... left to the fair rules: its NIC or home is unknown */
+	CNT_SHORT_IDLE,	   /* short-flow thread woke on an idle unclaimed CPU */
+	CNT_SHORT_QUEUED,  /* ... had to queue */
+	CNT_NONE_IDLE,	   /* other thread woke on an idle unclaimed CPU */
+	CNT_NONE_LENT,	   /* ... on an idle CPU of the long-flow threads */
+	CNT_NONE_QUEUED,   /* ... had to queue */
+	CNT_PREEMPT,	   /* a wake-up preempted a thread with less claim to the CPU */
+	CNT_STEAL,	   /* a CPU took work queued at another cache */
+	CNT_RESCUE,	   /* a thread that waited over lend_after_ns got an idle CPU */
+	CNT_KTHREAD,	   /* a per-CPU kthread ran ahead of everything */
+	CNT_CLAIM,	   /* a core became a long-flow core */
+	CNT_FLOW_LONG,	   /* a flow's class became long */
+	CNT_FLOW_SHORT,	   /* a flow's class became short */
+	NR_COUNTERS,
+};
+
+/*
+ * What the observer counts on one CPU. All times in ns, all cumulative since attach.
+ * `run_ns` excludes softirq and irq time, which are counted by themselves.
+ */
+struct observed_cpu {
+	u64 run_ns[NR_CLASSES];
+	u64 softirq_ns;
+	u64 irq_ns;
+	u64 switches[NR_CLASSES];
+	u64 migrations[NR_CLASSES];
+	u64 received_bytes[NR_CLASSES]; /* by class of the flow */
+	u64 sent_bytes[NR_CLASSES];
+	u64 messages;	     /* requests served: short flows that turned from receive to send */
+	u64 placed_bytes;    /* long-flow bytes received through a known NIC, of which: */
+	u64 local_bytes;     /* copied on a NIC-local CPU */
+	u64 home_bytes;	     /* copied on the CPU whose softirq processed them */
+	u64 llc_bytes;	     /* copied under that CPU's last-level cache */
+	u64 long_window_ns;  /* long-flow CPU time in finished windows, of which: */
+	u64 mixed_window_ns; /* in windows that short-flow threads shared */
+
+	/* the CPU's state between events, of no interest to readers */
+	u64 slice_start;
+	u64 slice_stolen;
+	u64 softirq_start;
+	u64 softirq_irq;
+	u64 irq_start;
+	u64 window;
+	u64 window_long_ns;
+	u64 window_short_ns;
+};
+
+#endif /* __STEER_INTF_H */

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The observer: measures placement under any scheduler, by tracing only.
+ *
+ *   socket events     → bytes by class, on a NIC-local / home / same-LLC CPU or not
+ *   sched_switch      → CPU time by class, switches, windows shared by long and short
+ *   softirq, irq      → time taken out of whatever thread they interrupted
+ *   sched_migrate_task→ migrations by class
+ *
+ * It shares the definitions of burst and class with the scheduler (flow.h,
+ * thread.h) and nothing else: no map, no decision. It sees inter-processor
+ * interrupts as time of the thread they hit.
+ *
+ * All counters are per CPU and written only there. A CPU that runs one thread for
+ * long does not switch, so before a reading user space runs `settle` on each CPU.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "traffic.bpf.h"
+
+char _license[] SEC("license") = "GPL";
+
+#define PF_IDLE 0x00000002 /* include/linux/sched.h */
+
+/* DESIGN's mixed_share: short-flow threads ran ≥ 5 % of the same 100 ms window. */
+#define WINDOW_NS	(100 * 1000 * 1000ULL)
+#define WINDOW_SHARE_NS (WINDOW_NS / 20)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_load);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct observed_cpu);
+} observed SEC(".maps");
+
+static struct observed_cpu *this_cpu(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&observed, &zero);
+}
+
+static u8 class_of(struct task_struct *p, u64 now)
+{
+	struct thread_load *t = bpf_task_storage_get(&threads, p, NULL, 0);
+
+	return t ? thread_class(t, classes(), now) : CLASS_NONE;
+}
+
+/* The class a thread's events count under: mixed ones under that which costs more. */
+static u8 counted_as(struct task_struct *p, u64 now)
+{
+	struct thread_load *t = bpf_task_storage_get(&threads, p, NULL, 0);
+
+	if (!t)
+		return CLASS_NONE;
+	thread_class(t, classes(), now);
+	return thread_placed_as(t);
+}
+
+static void close_window(struct observed_cpu *c)
+{
+	c->long_window_ns += c->window_long_ns;
+	if (c->window_short_ns >= WINDOW_SHARE_NS)
+		c->mixed_window_ns += c->window_long_ns;
+	c->window_long_ns = 0;
+	c->window_short_ns = 0;
+}
+
+/* Add a stretch of @ns that ended at @now; a mixed thread counts as long and as short. */
+static void add_to_windows(struct observed_cpu *c, u8 class, u64 ns, u64 now)
+{
+	bool is_long = class == CLASS_LONG || class == CLASS_MIXED;
+	bool is_short = class == CLASS_SHORT || class == CLASS_MIXED;
+	u64 window = now / WINDOW_NS, in_window = now % WINDOW_NS, before, whole;
+
+	if (window != c->window) {
+		/* the part before this window: first into the open one, then whole ones */
+		before = ns > in_window ? ns - in_window : 0;
+		whole = before / WINDOW_NS * WINDOW_NS;
+		c->window_long_ns += is_long ? before - whole : 0;
+		c->window_short_ns += is_short ? before - whole : 0;
+		close_window(c);
+		if (is_long) {
+			c->long_window_ns += whole;
+			c->mixed_window_ns += is_short ? whole : 0;
+		}
+		c->window = window;
+		ns -= before;
+	}
+	c->window_long_ns += is_long ? ns : 0;
+	c->window_short_ns += is_short ? ns : 0;
+}
+
+/* Credit the time since the last event on this CPU to @p and to the softirq in progress. */
+static void settle_cpu(struct observed_cpu *c, struct task_struct *p, u64 now)
+{
+	u64 elapsed, stolen, ran;
+
+	if (c->softirq_start && now > c->softirq_start) {
+		elapsed = now - c->softirq_start;
+		stolen = c->irq_ns - c->softirq_irq;
+		c->softirq_ns += elapsed > stolen ? elapsed - stolen : 0;
+		c->softirq_start = now;
+		c->softirq_irq = c->irq_ns;
+	}
+	if (c->slice_start && now > c->slice_start && !(p->flags & PF_IDLE)) {
+		elapsed = now - c->slice_start;
+		stolen = c->softirq_ns + c->irq_ns - c->slice_stolen;
+		ran = elapsed > stolen ? elapsed - stolen : 0;
+		c->run_ns[counted_as(p, now) & 3] += ran;
+		add_to_windows(c, class_of(p, now), ran, now);
+	}
+	c->slice_start = now;
+	c->slice_stolen = c->softirq_ns + c->irq_ns;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	struct observed_cpu *c = this_cpu();
+	u64 now = bpf_ktime_get_ns();
+
+	if (!c)
+		return 0;
+	settle_cpu(c, prev, now);
+	if (!(next->flags & PF_IDLE))
+		c->switches[counted_as(next, now) & 3]++;
+	return 0;
+}
+
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(observe_migration, struct task_struct *p, int dest_cpu)
+{
+	struct observed_cpu *c = this_cpu();
+
+	if (c)
+		c->migrations[counted_as(p, bpf_ktime_get_ns()) & 3]++;
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(observe_softirq_entry)
+{
+	struct observed_cpu *c = this_cpu();
+
+	if (c) {
+		c->softirq_irq = c->irq_ns;
+		c->softirq_start = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(observe_softirq_exit)
+{
+	struct observed_cpu *c = this_cpu();
+	u64 elapsed, irq;
+
+	if (c && c->softirq_start) {
+		elapsed = bpf_ktime_get_ns() - c->softirq_start;
+		irq = c->irq_ns - c->softirq_irq;
+		c->softirq_ns += elapsed > irq ? elapsed - irq : 0;
+		c->softirq_start = 0;
+	}
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(observe_irq_entry)
+{
+	struct observed_cpu *c = this_cpu();
+
+	if (c)
+		c->irq_start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(observe_irq_exit)
+{
+	struct observed_cpu *c = this_cpu();
+
+	if (c && c->irq_start) {
+		c->irq_ns += bpf_ktime_get_ns() - c->irq_start;
+		c->irq_start = 0;
+	}
+	return 0;
+}
+
+/* Where were the bytes of a long flow copied, seen from its NIC and its softirq? */
+static void observe_placement(struct observed_cpu *c, const struct traffic *t)
+{
+	u32 cpu = bpf_get_smp_processor_id(), home = t->softirq_cpu;
+
+	if (t->nic >= MAX_NICS || cpu >= MAX_CPUS)
+		return;
+	c->placed_bytes += t->bytes;
+	if (cpu_plan[cpu].nics_local & (1ULL << t->nic))
+		c->local_bytes += t->bytes;
+	if (cpu == home)
+		c->home_bytes += t->bytes;
+	if (home < MAX_CPUS && cpu_plan[cpu].llc == cpu_plan[home].llc)
+		c->llc_bytes += t->bytes;
+}
+
+static int observe_traffic(struct sock *sk, int ret, u8 direction)
+{
+	struct observed_cpu *c = this_cpu();
+	struct thread_load *thread;
+	struct traffic t;
+
+	if (!c || !account_traffic(&t, sk, ret, direction))
+		return 0;
+	if (direction == DIR_RECEIVE) {
+		c->received_bytes[t.class & 3] += t.bytes;
+		if (t.class == CLASS_LONG)
+			observe_placement(c, &t);
+	} else {
+		c->sent_bytes[t.class & 3] += t.bytes;
+		if (t.class == CLASS_SHORT && t.turned)
+			c->messages++;
+	}
+	thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+				      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (thread)
+		thread_charge(thread, classes(), t.class, t.bytes, t.turned, t.now);
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(observe_receive, struct sock *sk, int ret, int flags)
+{
+	return flags & (MSG_PEEK | MSG_ERRQUEUE) ? 0 : observe_traffic(sk, ret, DIR_RECEIVE);
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(observe_send, struct sock *sk, int ret, int flags)
+{
+	return observe_traffic(sk, ret, DIR_SEND);
+}
+
+/* Run by user space on each CPU before it reads that CPU's counters. */
+SEC("raw_tp")
+int settle(void *ctx)
+{
+	struct observed_cpu *c = this_cpu();
+
+	if (c)
+		settle_cpu(c, bpf_get_current_task_btf(), bpf_ktime_get_ns());
+	return 0;
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The telemetry as an object of its own; see telemetry.rs. */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "telemetry.bpf.h"
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,86 @@
+//! The observer object: load, attach, read the counters of every CPU.
+
+use anyhow::{Context, Result, anyhow};
+use libbpf_rs::{
+    MapCore, MapFlags, ProgramInput,
+    skel::{OpenSkel, Skel, SkelBuilder},
+};
+
+use crate::{
+    ObjectSlot, Plan,
+    intf::{self, observed_cpu},
+};
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, unreachable_pub)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/observer_skel.rs"));
+}
+use skel::{ObserverSkel, ObserverSkelBuilder};
+
+/// `BPF_F_TEST_RUN_ON_CPU` (include/uapi/linux/bpf.h), a macro and so not in the bindings.
+const TEST_RUN_ON_CPU: u32 = 1;
+
+/// The loaded programs; nothing is measured yet.
+pub struct LoadedObserver<'obj>(ObserverSkel<'obj>);
+
+/// The observer, counting from [`LoadedObserver::attach`] until dropped.
+pub struct Observer<'obj>(ObserverSkel<'obj>);
+
+impl<'obj> LoadedObserver<'obj> {
+    /// Loads the object. Needs CAP_BPF and CAP_PERFMON, or root; no sched_ext.
+    ///
+    /// # Errors
+    /// Whatever step failed: opening, a kernel without the tracepoints, the verifier.
+    pub fn load(
+        slot: &'obj mut ObjectSlot,
+        classes: &intf::class_settings,
+        plan: &Plan,
+    ) -> Result<Self> {
+        let mut skel = ObserverSkelBuilder::default().open(slot).context("opening the observer")?;
+        let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
+        intf::copy_to_skeleton(classes, &mut rodata.class_settings);
+        let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
+        plan.fill_cpus(&mut bss.cpu_plan);
+
+        let skel = skel.load().context("loading the observer into the kernel")?;
+        plan.fill_nics(&skel.maps.nic_of_ifindex)?;
+        Ok(Self(skel))
+    }
+
+    /// Starts counting.
+    ///
+    /// # Errors
+    /// A tracepoint could not be attached.
+    pub fn attach(mut self) -> Result<Observer<'obj>> {
+        self.0.attach().context("attaching the observer's tracepoints")?;
+        Ok(Observer(self.0))
+    }
+}
+
+impl Observer<'_> {
+    /// Brings the counters of `online` CPUs up to date, then reads those of every possible CPU,
+    /// indexed by CPU number.
+    ///
+    /// # Errors
+    /// The kernel refused to read the map. A CPU that went offline meanwhile is no error.
+    pub fn read(&self, online: impl IntoIterator<Item = u32>) -> Result<Vec<observed_cpu>> {
+        for cpu in online {
+            let input = ProgramInput { cpu, flags: TEST_RUN_ON_CPU, ..Default::default() };
+            // ENXIO: offline by now; its counters stand as they were when it left
+            self.0.progs.settle.test_run(input).ok();
+        }
+        let per_cpu = self
+            .0
+            .maps
+            .observed
+            .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)?
+            .ok_or_else(|| anyhow!("the observer's counters are not in the map"))?;
+        per_cpu.iter().map(|bytes| parse(bytes)).collect()
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<observed_cpu> {
+    anyhow::ensure!(bytes.len() >= size_of::<observed_cpu>(), "short value in the observer's map");
+    // SAFETY: long enough (checked), and any bit pattern is a valid struct of integers.
+    Ok(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
+}

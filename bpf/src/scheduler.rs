@@ -1,0 +1,104 @@
+//! The scheduler object: open, load, attach, read, report.
+
+use anyhow::{Context, Result};
+use libbpf_rs::Link;
+use scx_utils::{
+    UserExitInfo, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
+    uei_exited, uei_report,
+};
+
+use crate::{
+    ObjectSlot, Plan,
+    counters::{self, Counters},
+    intf,
+};
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, unreachable_pub)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/steer_skel.rs"));
+}
+use skel::{SteerSkel, SteerSkelBuilder};
+
+/// How to load, apart from what to schedule by.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// Print libbpf's and the verifier's debug output.
+    pub verbose: bool,
+    /// Bytes of debug dump to keep when the kernel ejects the scheduler; 0 = the kernel's default.
+    pub exit_dump_len: u32,
+    /// Passed on to libbpf.
+    pub libbpf: LibbpfOpts,
+}
+
+/// The scheduler, in force from [`Scheduler::attach`] until dropped.
+pub struct Scheduler<'obj> {
+    skel: SteerSkel<'obj>,
+    link: Option<Link>,
+}
+
+impl<'obj> Scheduler<'obj> {
+    /// Loads the object and puts the scheduler in force.
+    ///
+    /// # Errors
+    /// Whatever step failed: opening, the verifier, another scheduler in force.
+    pub fn attach(
+        slot: &'obj mut ObjectSlot,
+        options: &LoadOptions,
+        classes: &intf::class_settings,
+        places: &intf::place_settings,
+        plan: &Plan,
+    ) -> Result<Self> {
+        let mut builder = SteerSkelBuilder::default();
+        builder.obj_builder.debug(options.verbose);
+        let open_opts = options.libbpf.clone().into_bpf_open_opts();
+        let mut skel = scx_ops_open!(builder, slot, steer_ops, open_opts)?;
+        skel.struct_ops.steer_ops_mut().exit_dump_len = options.exit_dump_len;
+
+        let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
+        intf::copy_to_skeleton(classes, &mut rodata.class_settings);
+        intf::copy_to_skeleton(places, &mut rodata.place_settings);
+        rodata.nr_llcs = plan.nr_llcs;
+        let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
+        plan.fill_cpus(&mut bss.cpu_plan);
+
+        let mut skel = scx_ops_load!(skel, steer_ops, uei)?;
+        plan.fill_nics(&skel.maps.nic_of_ifindex)?;
+        let link = scx_ops_attach!(skel, steer_ops)?;
+        Ok(Self { skel, link: Some(link) })
+    }
+
+    /// Follows a change of the machine's NICs. The number of caches cannot change.
+    ///
+    /// # Errors
+    /// The kernel refused an update of the NIC table.
+    pub fn update_plan(&mut self, plan: &Plan) -> Result<()> {
+        let bss = self.skel.maps.bss_data.as_mut().context("the object has no .bss")?;
+        plan.fill_cpus(&mut bss.cpu_plan);
+        plan.fill_nics(&self.skel.maps.nic_of_ifindex)?;
+        let data = self.skel.maps.data_data.as_mut().context("the object has no .data")?;
+        data.plan_generation += 1;
+        Ok(())
+    }
+
+    /// Sums of the decision counters since attach, indexed by `steer_counter`.
+    ///
+    /// # Errors
+    /// The kernel refused to read the counter map.
+    pub fn counters(&self) -> Result<Counters> {
+        counters::read(&self.skel.maps.counters)
+    }
+
+    /// Has the kernel ejected the scheduler?
+    pub fn exited(&self) -> bool {
+        uei_exited!(&self.skel, uei)
+    }
+
+    /// Takes the scheduler out of force and reports why it ended.
+    ///
+    /// # Errors
+    /// It ended by an error: a bug, a stall, a lost CPU.
+    pub fn detach(mut self) -> Result<UserExitInfo> {
+        self.link = None;
+        uei_report!(&self.skel, uei)
+    }
+}

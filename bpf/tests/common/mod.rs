@@ -1,0 +1,28 @@
+//! What the tests of this crate share.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use steer_bpf::intf::class_settings;
+
+/// The product's default settings, written out: these tests pin the behaviour, not the defaults.
+pub(crate) fn settings() -> class_settings {
+    class_settings {
+        long_burst_bytes: 64 << 10,
+        short_burst_bytes: 16 << 10,
+        idle_gap_ns: 1_000_000,
+        half_life_ns: 100_000_000,
+        cost_ns_per_kib: 195,
+        cost_ns_per_message: 4500,
+        floor_ns: 10_000,
+        short_bursts_to_leave_long: 8,
+    }
+}
+
+/// Whether BPF programs can be loaded; says so if `test` is skipped because they cannot.
+pub(crate) fn is_root(test: &str) -> bool {
+    // SAFETY: no memory is touched.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        eprintln!("SKIPPED {test}: needs root");
+    }
+    root
+}

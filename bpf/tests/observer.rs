@@ -1,0 +1,96 @@
+//! The observer, loaded for real on this kernel, on loopback traffic. Needs root: without it, says
+//! that it is skipped.
+
+use std::{
+    io::{Read, Write},
+    mem::MaybeUninit,
+    net::{TcpListener, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+
+use steer_bpf::{LoadedObserver, Plan, intf::*};
+
+mod common;
+
+/// Two CPUs of one cache; CPU 0 is NIC-local to the loopback device, which stands in for a NIC
+/// here: what is tested is the counting.
+fn plan() -> Plan {
+    Plan {
+        cpus: vec![
+            cpu_plan { nics_local: 1, llc: 0, core: 0 },
+            cpu_plan { nics_local: 0, llc: 0, core: 1 },
+        ],
+        nr_llcs: 1,
+        nics: vec![(1, 0)],
+    }
+}
+
+fn pin_to(cpu: usize) {
+    // SAFETY: a zeroed cpu_set_t is the empty set, and the call reads size_of bytes of it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        assert_eq!(libc::sched_setaffinity(0, size_of_val(&set), &set), 0);
+    }
+}
+
+/// Receives `total` bytes in one connection on `cpu`, from a sender on another thread.
+fn bulk_transfer(cpu: usize, total: usize) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let receiver = thread::spawn(move || {
+        pin_to(cpu);
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = vec![0; 256 << 10];
+        while stream.read(&mut buffer).unwrap() > 0 {}
+    });
+    let mut sender = TcpStream::connect(address).unwrap();
+    sender.write_all(&vec![0; total]).unwrap();
+    drop(sender);
+    receiver.join().unwrap();
+}
+
+#[test]
+fn bytes_time_and_softirq_are_counted_where_they_happen() {
+    if !common::is_root("bytes_time_and_softirq_are_counted_where_they_happen") {
+        return;
+    }
+    let mut slot = MaybeUninit::uninit();
+    let observer =
+        LoadedObserver::load(&mut slot, &common::settings(), &plan()).unwrap().attach().unwrap();
+    let before = observer.read(0..2).unwrap();
+    let start = Instant::now();
+    bulk_transfer(0, 64 << 20);
+    let middle = observer.read(0..2).unwrap();
+    bulk_transfer(1, 64 << 20);
+    // one thread that never blocks: its time shows though no switch reports it
+    while start.elapsed() < Duration::from_millis(500) {}
+    let after = observer.read(0..2).unwrap();
+    let elapsed = start.elapsed().as_nanos() as u64;
+
+    let total = |cpus: &[observed_cpu], counter: &dyn Fn(&observed_cpu) -> u64| -> u64 {
+        cpus.iter().map(counter).sum()
+    };
+    let grew =
+        |from: &[observed_cpu], to: &[observed_cpu], counter: &dyn Fn(&observed_cpu) -> u64| {
+            total(to, counter) - total(from, counter)
+        };
+    let long = traffic_class_CLASS_LONG as usize;
+    let placed = |c: &observed_cpu| c.placed_bytes;
+    let local = |c: &observed_cpu| c.local_bytes;
+
+    assert!(grew(&before, &middle, &|c| c.received_bytes[long]) > 32 << 20);
+    let on_cpu_0 = grew(&before, &middle, &placed);
+    assert_eq!(grew(&before, &middle, &local), on_cpu_0, "CPU 0 is NIC-local");
+    assert!(on_cpu_0 > 32 << 20);
+    assert!(grew(&middle, &after, &placed) > 32 << 20);
+    assert_eq!(grew(&middle, &after, &local), 0, "CPU 1 is not");
+    assert!(grew(&before, &after, &|c| c.run_ns[long]) > 0);
+    assert!(grew(&before, &after, &|c| c.softirq_ns) > 0, "loopback delivers in softirq");
+
+    let all_time = |c: &observed_cpu| c.run_ns.iter().sum::<u64>() + c.softirq_ns + c.irq_ns;
+    let busy = grew(&before, &after, &all_time);
+    assert!(busy > elapsed / 4, "the spinning thread alone is a good part: {busy} of {elapsed}");
+    assert!(busy < elapsed * 21 / 10, "no time is counted twice: {busy} of 2 x {elapsed}");
+}

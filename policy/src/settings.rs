@@ -1,0 +1,209 @@
+//! The settings that decide what a class is and how it is placed, with their bounds.
+//!
+//! One validated type: the built-in defaults today, what per-cgroup policy files will
+//! extend. Papers are named as in `ARCHITECTURE.md`.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+const KIB: u64 = 1024;
+const MS: Duration = Duration::from_millis(1);
+
+/// Everything the kernel side is told besides the machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// What makes a flow long or short, and a thread's class from its flows.
+    pub classification: Classification,
+    /// How the classes are placed.
+    pub placement: Placement,
+}
+
+/// What makes a flow long or short, and a thread's class from its flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Classification {
+    /// A burst of at least this many bytes makes a flow long. Default 64 KiB: at 64 KB an RPC's
+    /// CPU profile is that of a long flow (host-network-stack paper, §3.7).
+    pub long_burst_bytes: u64,
+    /// A burst of at most this many bytes speaks for a short flow. Default 16 KiB: "with just
+    /// 16KB RPCs, data copy becomes the dominant factor" (same, §3.7), so this is the last size
+    /// that is still an RPC. Flows between the bounds keep their class.
+    pub short_burst_bytes: u64,
+    /// A socket silent for longer ends its burst. Default 1 ms: above the round trips of a data
+    /// centre, below a person's or a disk's pause.
+    pub idle_gap: Duration,
+    /// Short bursts in a row that turn a long flow short. Default 8: a stall of the sender cuts a
+    /// bulk transfer into small bursts too, but seldom eight times running.
+    pub short_bursts_to_leave_long: u32,
+    /// What a thread moved counts half after this time. Default 100 ms: some tens of scheduling
+    /// slices, so a class outlives a pause between requests, not a change of work.
+    pub half_life: Duration,
+    /// Estimated CPU cost of payload, in ns per KiB. Default 195: one core copies a single long
+    /// flow at 42 Gb/s (same, §3.1, fig 3a).
+    pub cost_ns_per_kib: u64,
+    /// Estimated CPU cost of a message beyond its payload, in ns. Default 4500: one core serves
+    /// 4 KB RPCs at 6.15 Gb/s (same, §3.7, fig 11), that is 5.3 µs each, less the copy.
+    pub cost_ns_per_message: u64,
+    /// A thread whose decayed cost is below this has no class. Default 10 µs: less than one burst
+    /// of 64 KiB, so that the first one classifies a thread, and about two messages.
+    pub floor: Duration,
+}
+
+/// How the classes are placed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Placement {
+    /// Longest time a thread runs while others wait. Default 5 ms: a little over a tick at
+    /// HZ=250, the rate of distribution kernels.
+    pub slice: Duration,
+    /// How long a core stays with a long-flow thread that last woke or ran there. Default 200 ms:
+    /// longer than the pauses of a paced transfer, short for whoever waits for the core.
+    pub claim: Duration,
+    /// A thread that waits longer than this gets any idle CPU it may use, whoever's that is.
+    /// Default 4 ms; seen at ticks, so the wait is bounded by this plus one tick.
+    pub lend_after: Duration,
+}
+
+impl Default for Classification {
+    fn default() -> Self {
+        Self {
+            long_burst_bytes: 64 * KIB,
+            short_burst_bytes: 16 * KIB,
+            idle_gap: MS,
+            short_bursts_to_leave_long: 8,
+            half_life: 100 * MS,
+            cost_ns_per_kib: 195,
+            cost_ns_per_message: 4500,
+            floor: Duration::from_micros(10),
+        }
+    }
+}
+
+impl Default for Placement {
+    fn default() -> Self {
+        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 4 * MS }
+    }
+}
+
+/// Why settings are refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SettingsError {
+    /// A value outside its range.
+    #[error("{field} = {given} is out of range: allowed is {min} to {max} {unit}")]
+    OutOfRange {
+        /// Name of the setting.
+        field: &'static str,
+        /// What was given, in `unit`.
+        given: u64,
+        /// Smallest allowed value.
+        min: u64,
+        /// Largest allowed value.
+        max: u64,
+        /// What the numbers are in.
+        unit: &'static str,
+    },
+    /// The bound of short flows is not below that of long ones.
+    #[error(
+        "short_burst_bytes = {short} is not below long_burst_bytes = {long}: a burst between them \
+         would be both; lower the first or raise the second"
+    )]
+    Crossed {
+        /// `short_burst_bytes`.
+        short: u64,
+        /// `long_burst_bytes`.
+        long: u64,
+    },
+}
+
+impl Settings {
+    /// Checks every value; the kernel side relies on it (it divides by `half_life`).
+    ///
+    /// # Errors
+    /// All that is wrong, in the order of the fields.
+    pub fn validate(&self) -> Result<(), Vec<SettingsError>> {
+        let (c, p) = (&self.classification, &self.placement);
+        let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let mut errors: Vec<SettingsError> = [
+            range("long_burst_bytes", c.long_burst_bytes, 2..=1 << 40, "bytes"),
+            range("short_burst_bytes", c.short_burst_bytes, 1..=1 << 40, "bytes"),
+            range("idle_gap", ns(c.idle_gap), 1_000..=10_000_000_000, "ns"),
+            range("short_bursts_to_leave_long", c.short_bursts_to_leave_long.into(), 1..=255, ""),
+            range("half_life", ns(c.half_life), 1_000_000..=60_000_000_000, "ns"),
+            range("cost_ns_per_kib", c.cost_ns_per_kib, 1..=1_000_000, "ns"),
+            range("cost_ns_per_message", c.cost_ns_per_message, 0..=100_000_000, "ns"),
+            range("floor", ns(c.floor), 1..=1_000_000_000, "ns"),
+            range("slice", ns(p.slice), 100_000..=1_000_000_000, "ns"),
+            range("claim", ns(p.claim), 1_000_000..=60_000_000_000, "ns"),
+            range("lend_after", ns(p.lend_after), 0..=1_000_000_000, "ns"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if c.short_burst_bytes >= c.long_burst_bytes {
+            errors.push(SettingsError::Crossed {
+                short: c.short_burst_bytes,
+                long: c.long_burst_bytes,
+            });
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+}
+
+fn range(
+    field: &'static str,
+    given: u64,
+    allowed: RangeInclusive<u64>,
+    unit: &'static str,
+) -> Option<SettingsError> {
+    let (min, max) = (*allowed.start(), *allowed.end());
+    (!allowed.contains(&given)).then_some(SettingsError::OutOfRange {
+        field,
+        given,
+        min,
+        max,
+        unit,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid() {
+        assert_eq!(Settings::default().validate(), Ok(()));
+    }
+
+    #[test]
+    fn all_errors_are_reported_at_once() {
+        let mut settings = Settings::default();
+        settings.classification.half_life = Duration::ZERO;
+        settings.placement.slice = Duration::from_secs(100);
+        let errors = settings.validate().unwrap_err();
+        let text: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            text,
+            [
+                "half_life = 0 is out of range: allowed is 1000000 to 60000000000 ns",
+                "slice = 100000000000 is out of range: allowed is 100000 to 1000000000 ns",
+            ]
+        );
+    }
+
+    #[test]
+    fn crossed_bounds_are_refused() {
+        let mut settings = Settings::default();
+        settings.classification.short_burst_bytes = 64 * KIB;
+        let errors = settings.validate().unwrap_err();
+        assert!(errors[0].to_string().starts_with("short_burst_bytes = 65536 is not below"));
+    }
+
+    #[test]
+    fn one_long_burst_is_above_the_floor() {
+        let c = Classification::default();
+        let cost = c.long_burst_bytes / KIB * c.cost_ns_per_kib;
+        assert!(u128::from(cost) > c.floor.as_nanos());
+    }
+}

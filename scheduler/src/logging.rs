@@ -1,0 +1,22 @@
+//! Log lines on stderr, so that stdout stays what a script may parse.
+
+use anyhow::{Context, Result};
+use log::LevelFilter;
+use simplelog::{ColorChoice, ConfigBuilder, TermLogger, TerminalMode};
+
+/// Sets the log up; `verbose` is how often `-v` was given.
+pub(crate) fn init(verbose: u8) -> Result<()> {
+    let level = match verbose {
+        0 => LevelFilter::Info,
+        1 => LevelFilter::Debug,
+        _ => LevelFilter::Trace,
+    };
+    let config = ConfigBuilder::new()
+        .set_time_level(LevelFilter::Off)
+        .set_location_level(LevelFilter::Off)
+        .set_target_level(LevelFilter::Off)
+        .set_thread_level(LevelFilter::Off)
+        .build();
+    TermLogger::init(level, config, TerminalMode::Stderr, ColorChoice::Auto)
+        .context("setting up the log")
+}

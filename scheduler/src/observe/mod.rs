@@ -1,0 +1,68 @@
+//! `scx_steer observe`: measure placement under whatever scheduler is in force.
+
+mod report;
+mod timeline;
+
+use std::{
+    mem::MaybeUninit,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, anyhow};
+use steer_bpf::LoadedObserver;
+use steer_policy::{Plan, Settings};
+use steer_topology::{CpuSet, Machine};
+
+use crate::{
+    cli::ObserveArgs,
+    observe::{report::Report, timeline::Timeline},
+    preflight::{self, Need},
+    shutdown, translate,
+};
+
+/// Measures for the time asked, then prints the report.
+pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
+    preflight::check(Need::Tracing)?;
+    let settings = Settings::default();
+    settings.validate().map_err(|errors| anyhow!("{}", errors[0]))?;
+    let machine = Machine::live()?;
+    let plan = Plan::new(&machine);
+    let online: CpuSet = machine.online_cpus();
+    let shutdown = shutdown::on_signal()?;
+
+    let mut slot = MaybeUninit::uninit();
+    let loaded = LoadedObserver::load(
+        &mut slot,
+        &translate::classes(&settings.classification),
+        &translate::plan(&plan)?,
+    )?;
+    let observer = loaded.attach()?;
+    let interval = Duration::from(args.interval);
+    let duration = args.duration.map_or(Duration::MAX, Duration::from);
+
+    let before = observer.read(online.iter())?;
+    let start = Instant::now();
+    let mut timeline = Timeline::new(interval, &online, &before);
+    eprintln!("observing");
+    for tick in 1u32.. {
+        let next = (interval * tick).min(duration);
+        while start.elapsed() < next && !shutdown.requested() {
+            thread::sleep((next - start.elapsed()).min(Duration::from_millis(100)));
+        }
+        timeline.add(&observer.read(online.iter())?);
+        if next == duration || shutdown.requested() {
+            break;
+        }
+    }
+    let elapsed = start.elapsed();
+    let after = observer.read(online.iter())?;
+
+    let report = Report::new(&plan, elapsed, &before, &after, timeline);
+    if args.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{report}");
+    }
+    Ok(())
+}

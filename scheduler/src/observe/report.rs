@@ -1,0 +1,210 @@
+//! From the observer's counters to DESIGN's metrics, as JSON and as text.
+
+use std::{fmt, fs, time::Duration};
+
+use serde::Serialize;
+use steer_bpf::intf::{
+    observed_cpu, traffic_class, traffic_class_CLASS_LONG as LONG,
+    traffic_class_CLASS_NONE as NONE, traffic_class_CLASS_SHORT as SHORT,
+};
+use steer_policy::Plan;
+use steer_topology::CpuSet;
+
+use crate::observe::timeline::Timeline;
+
+/// Version of the JSON form.
+const VERSION: u32 = 1;
+
+/// What `scx_steer observe --json` prints. Shares are 0 to 1, and absent where nothing was seen
+/// that they could be a share of.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    version: u32,
+    kernel: String,
+    /// The sched_ext scheduler in force, or "default".
+    scheduler: String,
+    duration_s: f64,
+    nics: Vec<ReportedNic>,
+    long: LongClass,
+    short: ShortClass,
+    none: Class,
+    softirq_s: f64,
+    irq_s: f64,
+    local_share: Option<f64>,
+    home_share: Option<f64>,
+    llc_share: Option<f64>,
+    mixed_share: Option<f64>,
+    /// Long-flow payload bytes per CPU-second of long-flow threads, softirq and irq.
+    throughput_per_core: Option<f64>,
+    /// Requests served per CPU-second of short-flow threads, softirq and irq.
+    rpcs_per_cpu_second: Option<f64>,
+    timeline: Timeline,
+}
+
+#[derive(Debug, Serialize)]
+struct ReportedNic {
+    name: String,
+    node: Option<u32>,
+    local_cpus: CpuSet,
+}
+
+/// What every class has. A mixed thread counts under the class that costs it more.
+#[derive(Debug, Serialize)]
+struct Class {
+    cpu_s: f64,
+    switches_per_s: f64,
+    migrations_per_s: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct LongClass {
+    bytes_received: u64,
+    bytes_sent: u64,
+    #[serde(flatten)]
+    class: Class,
+}
+
+#[derive(Debug, Serialize)]
+struct ShortClass {
+    bytes_received: u64,
+    bytes_sent: u64,
+    /// Requests served: times a short flow turned from receive to send.
+    messages: u64,
+    #[serde(flatten)]
+    class: Class,
+}
+
+impl Report {
+    /// The metrics of what happened between two readings.
+    pub(crate) fn new(
+        plan: &Plan,
+        elapsed: Duration,
+        before: &[observed_cpu],
+        after: &[observed_cpu],
+        timeline: Timeline,
+    ) -> Self {
+        let sum = |counter: &dyn Fn(&observed_cpu) -> u64| -> u64 {
+            let total = |cpus: &[observed_cpu]| cpus.iter().map(counter).sum::<u64>();
+            total(after).saturating_sub(total(before))
+        };
+        let of = |counters: fn(&observed_cpu) -> &[u64; 4], class: traffic_class| {
+            sum(&|cpu| counters(cpu)[class as usize])
+        };
+        let seconds = elapsed.as_secs_f64();
+        let class = |class| Class {
+            cpu_s: of(|cpu| &cpu.run_ns, class) as f64 / 1e9,
+            switches_per_s: of(|cpu| &cpu.switches, class) as f64 / seconds,
+            migrations_per_s: of(|cpu| &cpu.migrations, class) as f64 / seconds,
+        };
+        let long = LongClass {
+            bytes_received: of(|cpu| &cpu.received_bytes, LONG),
+            bytes_sent: of(|cpu| &cpu.sent_bytes, LONG),
+            class: class(LONG),
+        };
+        let short = ShortClass {
+            bytes_received: of(|cpu| &cpu.received_bytes, SHORT),
+            bytes_sent: of(|cpu| &cpu.sent_bytes, SHORT),
+            messages: sum(&|cpu| cpu.messages),
+            class: class(SHORT),
+        };
+        let softirq_s = sum(&|cpu| cpu.softirq_ns) as f64 / 1e9;
+        let irq_s = sum(&|cpu| cpu.irq_ns) as f64 / 1e9;
+        let placed = sum(&|cpu| cpu.placed_bytes);
+        // as DESIGN defines it: the threads of the class, and all softirq and irq of the host
+        let per_cpu_second = |amount: u64, class: &Class| {
+            (amount > 0).then(|| amount as f64 / (class.cpu_s + softirq_s + irq_s))
+        };
+        Self {
+            version: VERSION,
+            kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
+            scheduler: read("/sys/kernel/sched_ext/root/ops").unwrap_or_else(|| "default".into()),
+            duration_s: seconds,
+            nics: plan
+                .nics
+                .iter()
+                .map(|nic| ReportedNic {
+                    name: nic.name.clone(),
+                    node: nic.node,
+                    local_cpus: nic.local_cpus.clone(),
+                })
+                .collect(),
+            local_share: share(sum(&|cpu| cpu.local_bytes), placed),
+            home_share: share(sum(&|cpu| cpu.home_bytes), placed),
+            llc_share: share(sum(&|cpu| cpu.llc_bytes), placed),
+            mixed_share: share(sum(&|cpu| cpu.mixed_window_ns), sum(&|cpu| cpu.long_window_ns)),
+            throughput_per_core: per_cpu_second(long.bytes_received + long.bytes_sent, &long.class),
+            rpcs_per_cpu_second: per_cpu_second(short.messages, &short.class),
+            long,
+            short,
+            none: class(NONE),
+            softirq_s,
+            irq_s,
+            timeline,
+        }
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn read(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_string())
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |share: Option<f64>| match share {
+            Some(share) => format!("{:.1} %", share * 100.0),
+            None => "nothing seen".into(),
+        };
+        let rate = |value: Option<f64>, unit: &str, scale: f64| match value {
+            Some(value) => format!("{:.2} {unit}", value / scale),
+            None => "nothing seen".into(),
+        };
+        writeln!(f, "{:.1} s under {} on {}", self.duration_s, self.scheduler, self.kernel)?;
+        for nic in &self.nics {
+            writeln!(f, "NIC {}: NIC-local CPUs {}", nic.name, nic.local_cpus)?;
+        }
+        if self.nics.is_empty() {
+            writeln!(f, "no NIC whose place is known: placement shares need one")?;
+        }
+        let (long, short) = (&self.long, &self.short);
+        for (name, value) in [
+            ("long-flow bytes copied NIC-local", percent(self.local_share)),
+            ("  ... on the home CPU", percent(self.home_share)),
+            ("  ... under the home's cache", percent(self.llc_share)),
+            ("long-flow CPU time mixed with short", percent(self.mixed_share)),
+            ("throughput per core, long flows", rate(self.throughput_per_core, "MB/CPU-s", 1e6)),
+            ("RPCs per CPU-second, short flows", rate(self.rpcs_per_cpu_second, "/CPU-s", 1.0)),
+        ] {
+            writeln!(f, "{name:<38} {value:>18}")?;
+        }
+        writeln!(
+            f,
+            "{:<8} {:>10} {:>12} {:>12} {:>12} {:>14}",
+            "class", "CPU s", "received MB", "sent MB", "switches/s", "migrations/s"
+        )?;
+        for (name, class, bytes) in [
+            ("long", &long.class, Some((long.bytes_received, long.bytes_sent))),
+            ("short", &short.class, Some((short.bytes_received, short.bytes_sent))),
+            ("none", &self.none, None),
+        ] {
+            let megabytes = |bytes: Option<u64>| {
+                bytes.map_or("-".into(), |bytes| format!("{:.2}", bytes as f64 / 1e6))
+            };
+            writeln!(
+                f,
+                "{name:<8} {:>10.2} {:>12} {:>12} {:>12.1} {:>14.1}",
+                class.cpu_s,
+                megabytes(bytes.map(|b| b.0)),
+                megabytes(bytes.map(|b| b.1)),
+                class.switches_per_s,
+                class.migrations_per_s
+            )?;
+        }
+        writeln!(f, "softirq  {:>10.2}\nirq      {:>10.2}", self.softirq_s, self.irq_s)
+    }
+}

@@ -1,0 +1,137 @@
+//! Statistics: one number per decision of the scheduler, over the scx_stats socket.
+
+use std::{io::Write, time::Duration};
+
+use anyhow::{Context, Result};
+use scx_stats::prelude::*;
+use scx_stats_derive::Stats;
+use scx_stats_derive::stat_doc;
+use serde::{Deserialize, Serialize};
+use steer_bpf::intf as c;
+
+use crate::shutdown::Shutdown;
+
+/// Decisions since the last report.
+#[stat_doc]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Stats)]
+#[stat(top)]
+pub(crate) struct Metrics {
+    #[stat(desc = "Wake-ups of long-flow threads on their NIC-local home CPU")]
+    pub(crate) long_home: u64,
+    #[stat(desc = "... on another NIC-local CPU")]
+    pub(crate) long_local: u64,
+    #[stat(desc = "... on their NIC-remote home, no NIC-local CPU being allowed")]
+    pub(crate) long_remote: u64,
+    #[stat(desc = "... left to the fair rules, their NIC or home being unknown")]
+    pub(crate) long_unplaced: u64,
+    #[stat(desc = "Wake-ups of short-flow threads on an idle, unclaimed CPU")]
+    pub(crate) short_idle: u64,
+    #[stat(desc = "... into a queue")]
+    pub(crate) short_queued: u64,
+    #[stat(desc = "Wake-ups of other threads on an idle, unclaimed CPU")]
+    pub(crate) none_idle: u64,
+    #[stat(desc = "... on an idle CPU lent by the long-flow threads")]
+    pub(crate) none_lent: u64,
+    #[stat(desc = "... into a queue")]
+    pub(crate) none_queued: u64,
+    #[stat(desc = "Threads preempted for one with more claim to the CPU")]
+    pub(crate) preempted: u64,
+    #[stat(desc = "Threads taken from the queue of another cache")]
+    pub(crate) stolen: u64,
+    #[stat(desc = "Threads that waited too long and got an idle CPU")]
+    pub(crate) rescued: u64,
+    #[stat(desc = "Per-CPU kthreads run ahead of everything")]
+    pub(crate) kthreads: u64,
+    #[stat(desc = "Cores that became long-flow cores")]
+    pub(crate) claims: u64,
+    #[stat(desc = "Flows that became long")]
+    pub(crate) flows_long: u64,
+    #[stat(desc = "Flows that became short")]
+    pub(crate) flows_short: u64,
+}
+
+/// The counters of the BPF side, since attach.
+pub(crate) type Counters = [u64; c::steer_counter_NR_COUNTERS as usize];
+
+impl Metrics {
+    fn between(before: &Counters, after: &Counters) -> Self {
+        let n = |i: c::steer_counter| after[i as usize].saturating_sub(before[i as usize]);
+        Self {
+            long_home: n(c::steer_counter_CNT_LONG_HOME),
+            long_local: n(c::steer_counter_CNT_LONG_LOCAL),
+            long_remote: n(c::steer_counter_CNT_LONG_REMOTE),
+            long_unplaced: n(c::steer_counter_CNT_LONG_UNPLACED),
+            short_idle: n(c::steer_counter_CNT_SHORT_IDLE),
+            short_queued: n(c::steer_counter_CNT_SHORT_QUEUED),
+            none_idle: n(c::steer_counter_CNT_NONE_IDLE),
+            none_lent: n(c::steer_counter_CNT_NONE_LENT),
+            none_queued: n(c::steer_counter_CNT_NONE_QUEUED),
+            preempted: n(c::steer_counter_CNT_PREEMPT),
+            stolen: n(c::steer_counter_CNT_STEAL),
+            rescued: n(c::steer_counter_CNT_RESCUE),
+            kthreads: n(c::steer_counter_CNT_KTHREAD),
+            claims: n(c::steer_counter_CNT_CLAIM),
+            flows_long: n(c::steer_counter_CNT_FLOW_LONG),
+            flows_short: n(c::steer_counter_CNT_FLOW_SHORT),
+        }
+    }
+
+    fn write(&self, out: &mut impl Write) -> Result<()> {
+        writeln!(
+            out,
+            "long home {} local {} remote {} unplaced {} | short idle {} queued {} | \
+             none idle {} lent {} queued {} | preempted {} stolen {} rescued {} kthreads {} | \
+             claims {} | flows long {} short {}",
+            self.long_home,
+            self.long_local,
+            self.long_remote,
+            self.long_unplaced,
+            self.short_idle,
+            self.short_queued,
+            self.none_idle,
+            self.none_lent,
+            self.none_queued,
+            self.preempted,
+            self.stolen,
+            self.rescued,
+            self.kthreads,
+            self.claims,
+            self.flows_long,
+            self.flows_short,
+        )?;
+        Ok(())
+    }
+}
+
+/// What the statistics server serves: each reader gets the decisions since its last reading.
+pub(crate) fn server_data() -> StatsServerData<(), Counters> {
+    let open: Box<dyn StatsOpener<(), Counters>> = Box::new(move |(requests, replies)| {
+        requests.send(())?;
+        let mut before = replies.recv()?;
+        let read: Box<dyn StatsReader<(), Counters>> = Box::new(move |_, (requests, replies)| {
+            requests.send(())?;
+            let after = replies.recv()?;
+            let metrics = Metrics::between(&before, &after);
+            before = after;
+            metrics.to_json()
+        });
+        Ok(read)
+    });
+    StatsServerData::new().add_meta(Metrics::meta()).add_ops("top", StatsOps { open, close: None })
+}
+
+/// Prints the statistics of the running instance every `interval` until `shutdown`.
+pub(crate) fn monitor(interval: Duration, shutdown: &Shutdown) -> Result<()> {
+    scx_utils::monitor_stats::<Metrics>(
+        &[],
+        interval,
+        || shutdown.requested(),
+        |metrics| metrics.write(&mut std::io::stdout()),
+    )
+    .context("reading statistics: is scx_steer running?")
+}
+
+/// Says what each statistic means.
+pub(crate) fn describe() -> Result<()> {
+    server_data().describe_meta(&mut std::io::stdout(), None)
+}
