@@ -1,1 +1,31 @@
-//! (being laid down)
+//! What the machine is: packages, NUMA nodes, last-level caches, cores and CPUs; NICs with their
+//! node, queues and IRQs. The only room that knows hwloc or a sysfs path; what it hands out is
+//! plain data ([`Machine`]) in which unknown is `None`, never zero.
+//!
+//! ```no_run
+//! let machine = steer_topology::Machine::live()?;
+//! print!("{}", steer_topology::tree(&machine));
+//! # Ok::<(), steer_topology::Error>(())
+//! ```
+
+mod cpuset;
+mod devices;
+mod error;
+mod hwloc;
+mod irq;
+mod load;
+mod locality;
+mod machine;
+mod netdev;
+mod nic;
+mod queue_name;
+mod root;
+mod tree;
+mod validate;
+
+pub use cpuset::{CpuSet, MAX_CPU, ParseCpuSetError};
+pub use devices::NetworkDevices;
+pub use error::Error;
+pub use machine::{Core, Cpu, Llc, Machine, Node, Package, Source};
+pub use nic::{Direction, Irq, Nic, QueueRef, Queues};
+pub use tree::tree;

@@ -1,0 +1,260 @@
+//! A set of CPU numbers and the project's one reader and writer of CPU lists, in the kernel's
+//! list form: `0-3,8`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The largest CPU number a list may name: the kernel's `NR_CPUS` ends at 8192. The bound keeps a
+/// typing error such as `0-99999999` from becoming a gigabyte of numbers.
+pub const MAX_CPU: u32 = 8191;
+
+/// An ordered set of CPU numbers (the OS's, as in `/proc/cpuinfo`).
+///
+/// Text, JSON and every file in sysfs and procfs use the same form: `0-3,8`; the empty set is the
+/// empty string. Spaces around the parts are accepted and not written back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CpuSet(BTreeSet<u32>);
+
+/// Why a text is not a CPU list.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseCpuSetError {
+    /// A part that is neither a number nor a range.
+    #[error("\"{0}\" is not a CPU number or range; write CPUs as in 0-3,8")]
+    NotACpu(String),
+    /// A range whose end lies before its start.
+    #[error("the range \"{0}\" runs backwards; write the smaller number first")]
+    Backwards(String),
+    /// A number beyond [`MAX_CPU`].
+    #[error("CPU {0} is too large; Linux numbers its CPUs up to {MAX_CPU}")]
+    TooLarge(String),
+}
+
+impl CpuSet {
+    /// The empty set.
+    pub fn new() -> CpuSet {
+        CpuSet::default()
+    }
+
+    /// How many CPUs the set holds.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The smallest CPU number.
+    pub fn first(&self) -> Option<u32> {
+        self.0.first().copied()
+    }
+
+    /// The largest CPU number.
+    pub fn last(&self) -> Option<u32> {
+        self.0.last().copied()
+    }
+
+    /// Whether `cpu` is in the set.
+    pub fn contains(&self, cpu: u32) -> bool {
+        self.0.contains(&cpu)
+    }
+
+    /// Adds one CPU; false if it was there already.
+    pub fn insert(&mut self, cpu: u32) -> bool {
+        self.0.insert(cpu)
+    }
+
+    /// The CPU numbers, smallest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// CPUs in this set, in `other` or in both.
+    pub fn union(&self, other: &CpuSet) -> CpuSet {
+        CpuSet(&self.0 | &other.0)
+    }
+
+    /// CPUs in both sets.
+    pub fn intersection(&self, other: &CpuSet) -> CpuSet {
+        CpuSet(&self.0 & &other.0)
+    }
+
+    /// CPUs in this set but not in `other`.
+    pub fn difference(&self, other: &CpuSet) -> CpuSet {
+        CpuSet(&self.0 - &other.0)
+    }
+
+    /// Whether every CPU of this set is in `other`.
+    pub fn is_subset(&self, other: &CpuSet) -> bool {
+        self.0.is_subset(&other.0)
+    }
+
+    /// Whether no CPU is in both sets.
+    pub fn is_disjoint(&self, other: &CpuSet) -> bool {
+        self.0.is_disjoint(&other.0)
+    }
+
+    /// The set as runs of consecutive numbers, `(first, last)`.
+    fn runs(&self) -> Vec<(u32, u32)> {
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for cpu in self.iter() {
+            match runs.last_mut() {
+                Some((_, last)) if *last + 1 == cpu => *last = cpu,
+                _ => runs.push((cpu, cpu)),
+            }
+        }
+        runs
+    }
+}
+
+impl FromStr for CpuSet {
+    type Err = ParseCpuSetError;
+
+    fn from_str(text: &str) -> Result<CpuSet, ParseCpuSetError> {
+        let mut cpus = BTreeSet::new();
+        if text.trim().is_empty() {
+            return Ok(CpuSet(cpus));
+        }
+        for part in text.split(',').map(str::trim) {
+            let (first, last) = match part.split_once('-') {
+                Some((first, last)) => (number(part, first)?, number(part, last)?),
+                None => (number(part, part)?, number(part, part)?),
+            };
+            if last < first {
+                return Err(ParseCpuSetError::Backwards(part.to_owned()));
+            }
+            cpus.extend(first..=last);
+        }
+        Ok(CpuSet(cpus))
+    }
+}
+
+/// One CPU number; `part` is what an error shows.
+fn number(part: &str, digits: &str) -> Result<u32, ParseCpuSetError> {
+    let digits = digits.trim();
+    // `u32::from_str` alone would take "+1".
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ParseCpuSetError::NotACpu(part.to_owned()));
+    }
+    match digits.parse() {
+        Ok(cpu) if cpu <= MAX_CPU => Ok(cpu),
+        _ => Err(ParseCpuSetError::TooLarge(digits.to_owned())),
+    }
+}
+
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, (first, last)) in self.runs().into_iter().enumerate() {
+            let comma = if position == 0 { "" } else { "," };
+            match first == last {
+                true => write!(f, "{comma}{first}")?,
+                false => write!(f, "{comma}{first}-{last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the numbers as they are: [`MAX_CPU`] bounds what is read from text, and
+/// [`Machine::validate`](crate::Machine::validate) what a machine may hold.
+impl FromIterator<u32> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> CpuSet {
+        CpuSet(cpus.into_iter().collect())
+    }
+}
+
+impl Serialize for CpuSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CpuSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CpuSet, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn set(text: &str) -> CpuSet {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn reads_the_kernels_list_form() {
+        assert_eq!(set("0-3,8"), [0, 1, 2, 3, 8].into_iter().collect());
+        assert_eq!(set("0-3,8\n").to_string(), "0-3,8");
+        assert_eq!(set(" 8, 0 - 1 ").to_string(), "0-1,8");
+        assert_eq!(set("\n"), CpuSet::new());
+        assert_eq!(set("8191").last(), Some(MAX_CPU));
+    }
+
+    #[test]
+    fn an_error_names_the_bad_part() {
+        let error = |text: &str| text.parse::<CpuSet>().unwrap_err().to_string();
+        assert_eq!(error("0-3,x"), "\"x\" is not a CPU number or range; write CPUs as in 0-3,8");
+        assert_eq!(error("0,,1"), "\"\" is not a CPU number or range; write CPUs as in 0-3,8");
+        assert_eq!(error("1,-2"), "\"-2\" is not a CPU number or range; write CPUs as in 0-3,8");
+        assert_eq!(error("+1"), "\"+1\" is not a CPU number or range; write CPUs as in 0-3,8");
+        assert_eq!(
+            error("0-7:1/2"),
+            "\"0-7:1/2\" is not a CPU number or range; write CPUs as in 0-3,8"
+        );
+        assert_eq!(
+            error("0,3-1"),
+            "the range \"3-1\" runs backwards; write the smaller number first"
+        );
+        assert_eq!(error("0-8192"), "CPU 8192 is too large; Linux numbers its CPUs up to 8191");
+        assert_eq!(
+            error("99999999999"),
+            "CPU 99999999999 is too large; Linux numbers its CPUs up to 8191"
+        );
+    }
+
+    #[test]
+    fn set_algebra() {
+        let (left, right) = (set("0-3"), set("2-5"));
+        assert_eq!(left.union(&right), set("0-5"));
+        assert_eq!(left.intersection(&right), set("2-3"));
+        assert_eq!(left.difference(&right), set("0-1"));
+        assert!(set("2").is_subset(&left) && !right.is_subset(&left));
+        assert!(set("0-1").is_disjoint(&right) && !left.is_disjoint(&right));
+        assert_eq!((left.first(), left.last(), CpuSet::new().first()), (Some(0), Some(3), None));
+    }
+
+    #[test]
+    fn json_is_the_list_form() {
+        assert_eq!(serde_json::to_string(&set("0-3,8")).unwrap(), "\"0-3,8\"");
+        assert_eq!(serde_json::from_str::<CpuSet>("\"0-3,8\"").unwrap(), set("0-3,8"));
+        let error = serde_json::from_str::<CpuSet>("\"0-x\"").unwrap_err().to_string();
+        assert!(error.contains("\"0-x\" is not a CPU number"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn display_then_parse_is_the_same_set(cpus in prop::collection::btree_set(0..=MAX_CPU, 0..200)) {
+            let cpus: CpuSet = cpus.into_iter().collect();
+            prop_assert_eq!(cpus.to_string().parse::<CpuSet>().unwrap(), cpus);
+        }
+
+        #[test]
+        fn dense_sets_too(start in 0u32..8000, flags in prop::collection::vec(any::<bool>(), 0..190)) {
+            let cpus: CpuSet =
+                (start..).zip(flags).filter_map(|(cpu, in_set)| in_set.then_some(cpu)).collect();
+            prop_assert_eq!(cpus.to_string().parse::<CpuSet>().unwrap(), cpus);
+        }
+
+        #[test]
+        fn garbage_never_panics(text in "[0-9,\\- +:x]{0,20}|\\PC{0,20}") {
+            let _ = text.parse::<CpuSet>();
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Everything that can go wrong here, each with the file or variable to look at and the next step.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::cpuset::{MAX_CPU, ParseCpuSetError};
+
+/// Why the machine could not be described.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A topology file that cannot be read: missing, a directory, no permission, not UTF-8.
+    #[error(
+        "cannot read the topology file {}: {source}; write one with: lstopo --of xml FILE",
+        path.display()
+    )]
+    ReadXml {
+        /// The file asked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that has no hwloc `<topology>` element, so it is something else.
+    #[error(
+        "{} is not an hwloc topology (no <topology> element); write one with: lstopo --of xml FILE",
+        path.display()
+    )]
+    NotATopology {
+        /// The file asked for.
+        path: PathBuf,
+    },
+    /// A file in the format of hwloc 3, which the hwloc 2 library linked here cannot read.
+    #[error(
+        "{} is hwloc {version} XML, and this build links hwloc 2; \
+         export it again with: lstopo --of xml --export-xml-flags v2 FILE",
+        path.display()
+    )]
+    XmlTooNew {
+        /// The file asked for.
+        path: PathBuf,
+        /// The version its header names.
+        version: String,
+    },
+    /// A file that looks like an hwloc topology but that hwloc rejects.
+    #[error(
+        "hwloc rejects the topology file {}: it is damaged or cut short; \
+         check it with: lstopo -i FILE",
+        path.display()
+    )]
+    BadXml {
+        /// The file asked for.
+        path: PathBuf,
+    },
+    /// The live machine was asked for, but the environment gave hwloc another source.
+    #[error(
+        "hwloc does not describe this machine, because of {variables} in the environment; \
+         unset it, or read a file on purpose with --xml FILE"
+    )]
+    NotThisMachine {
+        /// The environment variables at fault, comma-separated.
+        variables: String,
+    },
+    /// hwloc failed on the live machine.
+    #[error("hwloc cannot describe this machine: {0}; see what it says with: lstopo --of console")]
+    Hwloc(String),
+    /// A CPU beyond what Linux can number.
+    #[error("the topology names CPU {0}, but Linux numbers its CPUs up to {MAX_CPU}")]
+    CpuTooLarge(usize),
+    /// A kernel file that exists but cannot be read.
+    #[error("cannot read {}: {source}; is sysfs or procfs mounted there and readable?", path.display())]
+    ReadKernel {
+        /// The file in sysfs or procfs.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A kernel file that holds something else than expected.
+    #[error("{} holds \"{text}\", which is not {wanted}; please report it with your kernel version", path.display())]
+    BadKernelValue {
+        /// The file in sysfs or procfs.
+        path: PathBuf,
+        /// What it holds.
+        text: String,
+        /// What it should hold.
+        wanted: &'static str,
+    },
+    /// A kernel file that should hold a CPU list and does not.
+    #[error("{}: {source}; please report it with your kernel version", path.display())]
+    BadKernelCpus {
+        /// The file in sysfs or procfs.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ParseCpuSetError,
+    },
+    /// The description contradicts itself.
+    #[error("the topology contradicts itself: {0}; compare it with: lstopo --of console")]
+    Inconsistent(String),
+}

@@ -1,0 +1,92 @@
+//! The two ways to a [`Machine`]: the machine this runs on, and an hwloc XML file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::cpuset::CpuSet;
+use crate::error::Error;
+use crate::hwloc::{self, Described};
+use crate::locality::Locality;
+use crate::machine::{Machine, Source};
+use crate::netdev;
+use crate::nic::Nic;
+use crate::root::{self, Root};
+
+impl Machine {
+    /// Describes the machine this runs on, as it is now: CPUs, NICs and IRQ affinities change, so
+    /// take a new description after hotplug. CPUs outside the caller's cpuset are included. Needs
+    /// no privilege; takes some tens of milliseconds.
+    ///
+    /// # Errors
+    /// hwloc fails or was pointed at another machine by its environment variables, or a file in
+    /// sysfs or procfs cannot be read.
+    pub fn live() -> Result<Machine, Error> {
+        let topology = hwloc::this_machine()?;
+        let root = Root::system();
+        let kernel_nodes = kernel_nodes(&root)?;
+        let Described { mut machine, seats } =
+            hwloc::describe(&topology, Source::Live, kernel_nodes.as_ref())?;
+        machine.nics = netdev::read(&root, &machine, &seats)?;
+        machine.validate()?;
+        Ok(machine)
+    }
+
+    /// Describes a machine from an hwloc XML file (`lstopo --of xml FILE`). Such a file places
+    /// NICs, but knows nothing of their queues and IRQs.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no hwloc 1 or 2 topology, or is damaged.
+    pub fn from_xml(path: &Path) -> Result<Machine, Error> {
+        let topology = hwloc::xml_file(path)?;
+        let source = Source::Xml(path.to_owned());
+        let Described { mut machine, seats } = hwloc::describe(&topology, source, None)?;
+        machine.nics = seats.into_iter().map(|seat| nic(&machine, seat)).collect();
+        machine.nics.sort_by(|left, right| left.name.cmp(&right.name));
+        machine.validate()?;
+        Ok(machine)
+    }
+}
+
+/// What hwloc alone knows of a NIC.
+fn nic(machine: &Machine, seat: hwloc::Seat) -> Nic {
+    let place = Locality::of(machine, seat.cpus.as_ref(), None);
+    Nic {
+        name: seat.name,
+        ifindex: None,
+        mac: seat.mac,
+        pci: seat.pci,
+        driver: None,
+        node: place.node,
+        local_cpus: place.cpus,
+        speed_mbps: None,
+        operstate: None,
+        queues: None,
+        irqs: Vec::new(),
+    }
+}
+
+/// The CPUs of every node as the kernel sees them; `None` if it was built without NUMA.
+fn kernel_nodes(root: &Root) -> Result<Option<BTreeMap<u32, CpuSet>>, Error> {
+    let directory = root.path("sys/devices/system/node");
+    let mut nodes = BTreeMap::new();
+    for name in root::names(&directory)? {
+        if let Some(id) = name.strip_prefix("node").and_then(|id| id.parse().ok()) {
+            let cpus = root::cpus(&directory.join(&name).join("cpulist"))?;
+            nodes.insert(id, cpus.unwrap_or_default());
+        }
+    }
+    Ok((!nodes.is_empty()).then_some(nodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_which_cpus_a_node_has() {
+        let nodes = kernel_nodes(&Root::recorded("lab-sysfs")).unwrap().unwrap();
+        let cpus: Vec<String> = nodes.values().map(CpuSet::to_string).collect();
+        assert_eq!(cpus, ["0-1", "2-3"]);
+        assert_eq!(kernel_nodes(&Root::recorded("no-such-tree")).unwrap(), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! Reading small kernel files below a root directory: `/` on the live machine, a recorded tree in
+//! tests. What is not there, or is there but has no value now, is `None`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::cpuset::CpuSet;
+use crate::error::Error;
+
+/// The directory under which `sys` and `proc` lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Root(PathBuf);
+
+impl Root {
+    /// The running kernel's own files.
+    pub(crate) fn system() -> Root {
+        Root(PathBuf::from("/"))
+    }
+
+    /// A recorded tree.
+    #[cfg(test)]
+    pub(crate) fn recorded(directory: &str) -> Root {
+        Root(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(directory))
+    }
+
+    /// The full path of `relative`, such as `sys/class/net`.
+    pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.0.join(relative)
+    }
+}
+
+/// Whether a read failed because there is nothing to read: no such file, a device that left
+/// meanwhile, or an attribute without a value (`speed` of a link that is down).
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOENT | libc::ENOTDIR | libc::ENODEV | libc::EINVAL | libc::EOPNOTSUPP)
+    )
+}
+
+/// Tells absence from failure.
+fn present<T>(path: &Path, result: io::Result<T>) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if is_absent(&error) => Ok(None),
+        Err(source) => Err(Error::ReadKernel { path: path.to_owned(), source }),
+    }
+}
+
+/// The text of a kernel file without its line end; `None` if absent or empty.
+pub(crate) fn text(path: &Path) -> Result<Option<String>, Error> {
+    let text = present(path, fs::read_to_string(path))?;
+    Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+}
+
+/// The number in a kernel file; `None` if absent or negative, which is how the kernel writes
+/// "unknown" (`speed`, `numa_node`). Some drivers' unknown speed is -1 read as unsigned.
+pub(crate) fn number(path: &Path) -> Result<Option<u32>, Error> {
+    let Some(text) = text(path)? else { return Ok(None) };
+    match text.parse::<i64>() {
+        Ok(number) => Ok(u32::try_from(number).ok().filter(|&number| number != u32::MAX)),
+        Err(_) => {
+            Err(Error::BadKernelValue { path: path.to_owned(), text, wanted: "a whole number" })
+        }
+    }
+}
+
+/// The CPU list in a kernel file; `None` if absent or empty.
+pub(crate) fn cpus(path: &Path) -> Result<Option<CpuSet>, Error> {
+    let Some(text) = text(path)? else { return Ok(None) };
+    match text.parse() {
+        Ok(cpus) => Ok(Some(cpus)),
+        Err(source) => Err(Error::BadKernelCpus { path: path.to_owned(), source }),
+    }
+}
+
+/// The names in a directory, sorted; empty if it is absent.
+pub(crate) fn names(path: &Path) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for entry in present(path, fs::read_dir(path))?.into_iter().flatten() {
+        let entry = entry.map_err(|source| Error::ReadKernel { path: path.to_owned(), source })?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// What a link points at, resolved; `None` if absent.
+pub(crate) fn target(path: &Path) -> Result<Option<PathBuf>, Error> {
+    present(path, fs::canonicalize(path))
+}
+
+/// The last part of what a link points at, such as the name of a driver.
+pub(crate) fn target_name(path: &Path) -> Result<Option<String>, Error> {
+    let target = present(path, fs::read_link(path))?;
+    Ok(target.as_deref().and_then(file_name).map(str::to_owned))
+}
+
+/// The last part of a path, if it is UTF-8.
+pub(crate) fn file_name(path: &Path) -> Option<&str> {
+    path.file_name().and_then(|name| name.to_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(content: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), content).unwrap();
+        file
+    }
+
+    #[test]
+    fn unknown_is_none_never_zero() {
+        for unknown in ["-1\n", "4294967295\n", "\n", ""] {
+            assert_eq!(number(file(unknown).path()).unwrap(), None, "{unknown:?}");
+        }
+        assert_eq!(number(file("0\n").path()).unwrap(), Some(0));
+        assert_eq!(number(Path::new("no/such/file")).unwrap(), None);
+        assert_eq!(cpus(file("\n").path()).unwrap(), None);
+        assert_eq!(names(Path::new("no/such/directory")).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_bad_value_names_its_file() {
+        let speed = file("fast\n");
+        let error = number(speed.path()).unwrap_err().to_string();
+        let path = speed.path().display().to_string();
+        assert!(error.starts_with(&path) && error.contains("not a whole number"), "{error}");
+        let error = cpus(file("0-x\n").path()).unwrap_err().to_string();
+        assert!(error.contains("\"0-x\" is not a CPU number"), "{error}");
+    }
+}
