@@ -10,7 +10,13 @@ use crate::{
     intf,
 };
 
-#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks, unreachable_pub)]
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    clippy::unwrap_used
+)]
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/telemetry_skel.rs"));
 }

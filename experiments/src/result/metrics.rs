@@ -1,0 +1,208 @@
+//! The metrics of a result: their names, where a sample holds them, and how to show them.
+
+use serde_json::Value;
+
+use super::types::Sample;
+use crate::traffic::client::ClientReport;
+
+/// The format of the observer's output that is understood.
+const OBSERVE_VERSION: u64 = 1;
+
+/// Which way is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// Where a sample holds a metric.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// A number the observer printed.
+    Observe(&'static str),
+    /// The sum of numbers the observer printed, absent when one of them is.
+    ObserveSum([&'static str; 3]),
+    /// A number the client printed.
+    Client(&'static str),
+}
+
+/// One metric.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Metric {
+    /// Name, as in `result.json`.
+    pub(crate) name: &'static str,
+    /// What it says, in a few words.
+    pub(crate) about: &'static str,
+    /// Unit it is shown in; empty for shares.
+    pub(crate) unit: &'static str,
+    /// Stored value of one shown unit.
+    scale: f64,
+    /// Which way is better.
+    pub(crate) better: Better,
+    source: Source,
+}
+
+/// All metrics, in the order to show them.
+pub(crate) const METRICS: &[Metric] = {
+    use Better::{Higher, Lower};
+    use Source::{Client, Observe, ObserveSum};
+    const fn metric(
+        name: &'static str,
+        about: &'static str,
+        (unit, scale): (&'static str, f64),
+        better: Better,
+        source: Source,
+    ) -> Metric {
+        Metric { name, about, unit, scale, better, source }
+    }
+    const SHARE: (&str, f64) = ("", 1.0);
+    const PER_S: (&str, f64) = ("/s", 1.0);
+    const MICROSECONDS: (&str, f64) = ("µs", 1.0);
+    &[
+        metric(
+            "local_share",
+            "long-flow bytes copied on a NIC-local CPU",
+            SHARE,
+            Higher,
+            Observe("/local_share"),
+        ),
+        metric(
+            "home_share",
+            "long-flow bytes copied on the CPU whose softirq processed them",
+            SHARE,
+            Higher,
+            Observe("/home_share"),
+        ),
+        metric(
+            "llc_share",
+            "long-flow bytes copied in the last-level cache whose softirq processed them",
+            SHARE,
+            Higher,
+            Observe("/llc_share"),
+        ),
+        metric(
+            "mixed_share",
+            "long-flow CPU time on CPUs that serve RPCs as well",
+            SHARE,
+            Lower,
+            Observe("/mixed_share"),
+        ),
+        metric(
+            "throughput_per_core",
+            "long-flow payload per CPU-second of its threads and softirq",
+            ("MB/cpu-s", 1e6),
+            Higher,
+            Observe("/throughput_per_core"),
+        ),
+        metric(
+            "rpcs_per_cpu_second",
+            "RPCs per CPU-second of their threads and softirq",
+            ("/cpu-s", 1.0),
+            Higher,
+            Observe("/rpcs_per_cpu_second"),
+        ),
+        metric(
+            "long_bytes_per_s",
+            "long-flow payload delivered",
+            ("MB/s", 1e6),
+            Higher,
+            Client("/long/bytes_per_s"),
+        ),
+        metric("rpc_rate", "RPCs answered", PER_S, Higher, Client("/rpc/rate")),
+        metric("rpc_p50", "median RPC latency", MICROSECONDS, Lower, Client("/rpc/p50_us")),
+        metric("rpc_p99", "99th percentile", MICROSECONDS, Lower, Client("/rpc/p99_us")),
+        metric("rpc_p999", "99.9th percentile", MICROSECONDS, Lower, Client("/rpc/p999_us")),
+        metric(
+            "migrations",
+            "moves of any thread to another CPU",
+            PER_S,
+            Lower,
+            ObserveSum([
+                "/long/migrations_per_s",
+                "/short/migrations_per_s",
+                "/none/migrations_per_s",
+            ]),
+        ),
+        metric(
+            "migrations_long",
+            "moves of long-flow threads",
+            PER_S,
+            Lower,
+            Observe("/long/migrations_per_s"),
+        ),
+        metric(
+            "migrations_short",
+            "moves of RPC threads",
+            PER_S,
+            Lower,
+            Observe("/short/migrations_per_s"),
+        ),
+        metric(
+            "switches",
+            "context switches to any thread",
+            PER_S,
+            Lower,
+            ObserveSum(["/long/switches_per_s", "/short/switches_per_s", "/none/switches_per_s"]),
+        ),
+        metric(
+            "switches_long",
+            "context switches to long-flow threads",
+            PER_S,
+            Lower,
+            Observe("/long/switches_per_s"),
+        ),
+        metric(
+            "switches_short",
+            "context switches to RPC threads",
+            PER_S,
+            Lower,
+            Observe("/short/switches_per_s"),
+        ),
+    ]
+};
+
+/// The metric of that name.
+pub(crate) fn find(name: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.name == name)
+}
+
+/// Why a sample cannot be read, if it cannot: its parts are of formats unknown here.
+pub(crate) fn unreadable(sample: &Sample) -> Option<String> {
+    let version = |part: &Value| part.get("version").and_then(Value::as_u64);
+    let parts = [
+        ("observe", version(&sample.observe), OBSERVE_VERSION),
+        ("client", version(&sample.client), u64::from(ClientReport::VERSION)),
+    ];
+    parts.into_iter().find_map(|(part, found, known)| {
+        let found = found.map_or("no version".into(), |found| format!("version {found}"));
+        (found != format!("version {known}"))
+            .then(|| format!("{part} has {found}, {known} is understood"))
+    })
+}
+
+impl Metric {
+    /// The sample's value of this metric in its stored unit; `None` when it was not measured.
+    pub(crate) fn value(&self, sample: &Sample) -> Option<f64> {
+        let number = |part: &Value, path| part.pointer(path).and_then(Value::as_f64);
+        match self.source {
+            Source::Observe(path) => number(&sample.observe, path),
+            Source::ObserveSum(paths) => {
+                paths.into_iter().map(|path| number(&sample.observe, path)).sum()
+            }
+            Source::Client(path) => number(&sample.client, path),
+        }
+    }
+
+    /// A stored value as shown, without the unit.
+    pub(crate) fn show(&self, value: f64) -> String {
+        let shown = value / self.scale;
+        let decimals = match () {
+            () if self.unit.is_empty() => 3,
+            () if shown >= 100.0 => 0,
+            () => 2,
+        };
+        format!("{shown:.decimals$}")
+    }
+}

@@ -1,0 +1,15 @@
+//! The result of an A/B run: its file format (version 1), how it follows from the samples, and how
+//! it reads on a terminal.
+
+pub(crate) mod cli;
+mod file;
+pub(crate) mod metrics;
+mod schema;
+mod summarize;
+mod table;
+pub(crate) mod targets;
+mod types;
+
+pub(crate) use summarize::summarize;
+pub(crate) use table::{Style, table};
+pub(crate) use types::{AbResult, Environment, Header, Sample, World};

@@ -1,0 +1,106 @@
+//! What the project wants the subject to reach, and what a result says about it. A ratio is judged
+//! by its interval: while that holds the bound, nothing is claimed.
+
+use std::fmt;
+
+use super::metrics::{self, Better};
+use super::types::World;
+
+/// One wanted figure.
+pub(crate) struct Target {
+    /// The metric.
+    metric: &'static str,
+    /// The arm it is compared with; `None` when the subject's own median is meant.
+    reference: Option<&'static str>,
+    /// The value to reach: from below or above as the metric's better side says.
+    bound: f64,
+    /// When it applies.
+    condition: &'static str,
+}
+
+/// The targets, in the order to show them.
+const TARGETS: &[Target] = {
+    const fn target(
+        metric: &'static str,
+        reference: Option<&'static str>,
+        bound: f64,
+        condition: &'static str,
+    ) -> Target {
+        Target { metric, reference, bound, condition }
+    }
+    &[
+        target("local_share", None, 0.98, ""),
+        target("mixed_share", None, 0.05, ""),
+        target("home_share", None, 0.90, " (where the home CPU is NIC-local)"),
+        target("throughput_per_core", Some("default"), 1.3, ""),
+        target("throughput_per_core", Some("pinned"), 0.9, ""),
+        target("rpc_p99", Some("default"), 1.0, ""),
+    ]
+};
+
+/// What a world says about a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The bound is reached.
+    Reached,
+    /// The bound is missed.
+    Missed,
+    /// The interval holds the bound.
+    Open,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reached => "reached",
+            Self::Missed => "missed",
+            Self::Open => "open",
+        })
+    }
+}
+
+/// A target with its verdict.
+pub(crate) struct Reading {
+    /// The target, like `local_share ≥ 0.98`.
+    pub(crate) wanted: String,
+    /// What was measured, like `1.32 [1.10, 1.45]`.
+    pub(crate) found: String,
+    /// Whether that is enough.
+    pub(crate) verdict: Verdict,
+}
+
+/// Reads a world against all targets whose figures it has.
+pub(crate) fn read(subject: &str, world: &World) -> Vec<Reading> {
+    TARGETS.iter().filter_map(|target| target.read(subject, world)).collect()
+}
+
+impl Target {
+    fn read(&self, subject: &str, world: &World) -> Option<Reading> {
+        let metric = metrics::find(self.metric)?;
+        let (lo, hi, found) = match self.reference {
+            None => {
+                let median = world.arms.get(subject)?.get(self.metric)?.median?;
+                (median, median, metric.show(median))
+            }
+            Some(reference) => {
+                let pair = format!("{subject}/{reference}");
+                let ratio = (*world.ratios.get(self.metric)?.get(&pair)?)?;
+                (ratio.lo, ratio.hi, ratio.to_string())
+            }
+        };
+        let (sign, reached, missed) = match metric.better {
+            Better::Higher => ("≥", lo >= self.bound, hi < self.bound),
+            Better::Lower => ("≤", hi <= self.bound, lo > self.bound),
+        };
+        let of = self.reference.map(|reference| format!(" × {reference}")).unwrap_or_default();
+        Some(Reading {
+            wanted: format!("{} {sign} {:.2}{of}{}", self.metric, self.bound, self.condition),
+            found,
+            verdict: match (reached, missed) {
+                (true, _) => Verdict::Reached,
+                (_, true) => Verdict::Missed,
+                _ => Verdict::Open,
+            },
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! The types of `result.json`, version 1. Their comments are the descriptions in its JSON Schema.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::stats::Ratio;
+
+/// The result of one A/B run: the same workload under several arms, interleaved, in one or more
+/// steering worlds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct AbResult {
+    /// Format of this file.
+    pub(crate) version: u32,
+    /// The arm that is compared with each of the others.
+    pub(crate) subject: String,
+    /// Rounds in which every arm was measured, in the world that has fewest of them.
+    pub(crate) pairs: usize,
+    /// The command line that made this file.
+    pub(crate) command: Vec<String>,
+    /// Seed of the order of the arms and of the bootstrap intervals.
+    pub(crate) seed: u64,
+    /// The machine that was measured.
+    pub(crate) environment: Environment,
+    /// The traffic and what ran beside it.
+    pub(crate) workload: Workload,
+    /// What was found, by name of the steering world (`auto`, `hash`, `explicit`).
+    pub(crate) worlds: IndexMap<String, World>,
+    /// Reasons to doubt a figure, and what to do about them.
+    pub(crate) warnings: Vec<String>,
+    /// Every sample as it was taken; all figures in `worlds` follow from these.
+    pub(crate) raw: Vec<Sample>,
+}
+
+impl AbResult {
+    /// The format this program writes and reads.
+    pub(crate) const VERSION: u32 = 1;
+}
+
+/// What the run is about, known before the first sample.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Header {
+    /// The arm that is compared with each of the others.
+    pub(crate) subject: String,
+    /// All arms, in the order to show them.
+    pub(crate) arms: Vec<String>,
+    /// The command line of the run.
+    pub(crate) command: Vec<String>,
+    /// Seed of the order of the arms and of the bootstrap intervals.
+    pub(crate) seed: u64,
+    /// The machine that is measured.
+    pub(crate) environment: Environment,
+    /// The traffic and what runs beside it.
+    pub(crate) workload: Workload,
+    /// Doubts that are known already.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The machine that was measured. What is unknown is null.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Environment {
+    /// When the run began: RFC 3339, UTC.
+    pub(crate) started: Option<String>,
+    /// What runs the guest's instructions: `tcg` (emulation) or `kvm`; null on bare metal.
+    pub(crate) accelerator: Option<String>,
+    /// Release of the measured kernel.
+    pub(crate) kernel: Option<String>,
+    /// Package the measured kernel came from, with its version.
+    pub(crate) kernel_package: Option<String>,
+    /// Sockets × cores × threads of the measured machine, like `2x2x1`.
+    pub(crate) shape: Option<String>,
+    /// CPUs of the measured machine.
+    pub(crate) cpus: Option<u32>,
+    /// NUMA node the NIC hangs on.
+    pub(crate) nic_node: Option<u32>,
+    /// CPUs local to the NIC, as a list like `2-3`.
+    pub(crate) nic_cpus: Option<String>,
+    /// What the subject says it is: name and version.
+    pub(crate) subject_version: Option<String>,
+    /// Processor of the machine that hosts the guest and drives the traffic.
+    pub(crate) host_cpu: Option<String>,
+    /// CPUs of that machine.
+    pub(crate) host_cpus: Option<u32>,
+    /// Release of that machine's kernel.
+    pub(crate) host_kernel: Option<String>,
+    /// Version of the emulator.
+    pub(crate) qemu: Option<String>,
+    /// Anything else worth recording.
+    #[serde(flatten)]
+    pub(crate) other: Map<String, Value>,
+}
+
+impl Environment {
+    /// What this machine cannot show, if there is such a thing.
+    pub(crate) fn caveat(&self) -> Option<&'static str> {
+        const TCG: &str = "Measured under TCG emulation, which prices neither caches nor remote \
+            memory: throughput per core here is evidence of instructions and context switches \
+            saved, never of cache or NUMA gains. Absolute values are those of an emulator.";
+        (self.accelerator.as_deref() == Some("tcg")).then_some(TCG)
+    }
+}
+
+/// The traffic and what ran beside it, the same in every arm.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Workload {
+    /// Long flows.
+    pub(crate) long_flows: u32,
+    /// Rate of each, as given on the command line, like `40Mbit`.
+    pub(crate) long_rate: String,
+    /// Program that sent the long flows: `builtin` or `iperf3`.
+    pub(crate) long_tool: String,
+    /// RPC connections, each with one request outstanding.
+    pub(crate) rpc_connections: u32,
+    /// Size of every request and reply, as given on the command line, like `4KiB`.
+    pub(crate) rpc_size: String,
+    /// Server threads that share the RPC connections.
+    pub(crate) rpc_threads: u32,
+    /// CPUs each hog was bound to, one list per hog.
+    pub(crate) hogs: Vec<String>,
+    /// Seconds of traffic before each sample.
+    pub(crate) warmup_s: f64,
+    /// Seconds of each sample.
+    pub(crate) duration_s: f64,
+    /// Anything else worth recording.
+    #[serde(flatten)]
+    pub(crate) other: Map<String, Value>,
+}
+
+/// One arm measured once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Sample {
+    /// Steering world.
+    pub(crate) world: String,
+    /// Arm.
+    pub(crate) arm: String,
+    /// Round, from 0; samples of one world and round are compared with each other.
+    pub(crate) round: u32,
+    /// Position of the arm within the round, from 0; drawn at random.
+    pub(crate) order: u32,
+    /// First source port of the client, the same for all arms of the round.
+    pub(crate) source_port: u16,
+    /// What the observer on the measured machine printed.
+    pub(crate) observe: Value,
+    /// What the client printed.
+    pub(crate) client: Value,
+}
+
+/// One steering world.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct World {
+    /// By arm, then by metric.
+    pub(crate) arms: IndexMap<String, IndexMap<String, Summary>>,
+    /// By metric, then by pair of arms, like `scx_steer/default`. Null when a sample lacks the
+    /// metric or the reference is zero.
+    pub(crate) ratios: IndexMap<String, IndexMap<String, Option<Ratio>>>,
+}
+
+/// One metric of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Summary {
+    /// Median of the samples; null when one of them is null.
+    pub(crate) median: Option<f64>,
+    /// By round; null where the metric could not be measured.
+    pub(crate) samples: Vec<Option<f64>>,
+}
