@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::lab::LabCommand;
+use crate::result::cli::{self as result, TableArgs};
 use crate::traffic::client::{self, ClientArgs};
 use crate::traffic::hog::{self, HogArgs};
 use crate::traffic::server::{self, ServerArgs};
@@ -26,6 +27,10 @@ pub(crate) enum Command {
     Client(ClientArgs),
     /// Spin CPUs, as other work on the host does.
     Hog(HogArgs),
+    /// Print a result as tables.
+    Table(TableArgs),
+    /// Print the JSON Schema of results.
+    Schema,
     /// The virtual lab and the A/B runs in it.
     #[command(flatten)]
     Lab(LabCommand),
@@ -38,6 +43,8 @@ impl Command {
             Self::Server(args) => server::run(args),
             Self::Client(args) => client::run(args),
             Self::Hog(args) => hog::run(args),
+            Self::Table(args) => result::table(&args),
+            Self::Schema => result::schema(),
             Self::Lab(command) => command.run(),
         }
     }

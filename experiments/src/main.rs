@@ -2,7 +2,10 @@
 //! what differed. It links no scheduler code: it runs programs and reads their JSON.
 
 mod cli;
+mod guest;
 mod lab;
+mod result;
+mod stats;
 mod traffic;
 
 use std::process::ExitCode;

@@ -31,23 +31,22 @@ impl Connections {
     /// Names the first connection that could not be opened, and the likely reason.
     pub(super) fn open(args: &ClientArgs) -> Result<Self> {
         let deadline = Instant::now() + LIMIT;
-        let open = |kind: &str, count: u16, port: u16, offset: u16| -> Result<Vec<TcpStream>> {
-            if count == 0 {
-                return Ok(Vec::new());
-            }
+        let long_sources = source_ports(args.source_port, 0, args.long_flows)?;
+        let rpc_sources = source_ports(args.source_port, RPC_OFFSET, args.rpc_connections)?;
+        let open = |kind: &str, port: u16, sources: Vec<Option<u16>>| -> Result<Vec<TcpStream>> {
             let server = resolve(&args.server, port)?;
-            (0..count)
-                .map(|index| {
-                    let source = source_port(args.source_port, offset, index)?;
-                    connect(server, source, deadline).with_context(|| {
-                        format!("cannot connect {kind} {index} to {server}{}", from(source))
-                    })
+            let connect_one = |(index, source): (usize, Option<u16>)| {
+                connect(server, source, deadline).with_context(|| {
+                    let from = source.map(|port| format!(" from source port {port}"));
+                    let from = from.unwrap_or_default();
+                    format!("cannot connect {kind} {index} to {server}{from}")
                 })
-                .collect()
+            };
+            sources.into_iter().enumerate().map(connect_one).collect()
         };
         Ok(Self {
-            long: open("long flow", args.long_flows, args.long_port, 0)?,
-            rpc: open("RPC connection", args.rpc_connections, args.rpc_port, RPC_OFFSET)?,
+            long: open("long flow", args.long_port, long_sources)?,
+            rpc: open("RPC connection", args.rpc_port, rpc_sources)?,
         })
     }
 }
@@ -61,16 +60,14 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     found.with_context(|| format!("--server {host}: the name has no address"))
 }
 
-fn source_port(first: Option<u16>, offset: u16, index: u16) -> Result<Option<u16>> {
-    let Some(first) = first else { return Ok(None) };
-    match first.checked_add(offset).and_then(|port| port.checked_add(index)) {
-        Some(port) => Ok(Some(port)),
-        None => bail!("--source-port {first} leaves no room below 65536 for all connections"),
-    }
-}
-
-fn from(source: Option<u16>) -> String {
-    source.map(|port| format!(" from source port {port}")).unwrap_or_default()
+/// The source port of each connection; `None` where the kernel may choose.
+fn source_ports(first: Option<u16>, offset: u16, count: u16) -> Result<Vec<Option<u16>>> {
+    let Some(first) = first else { return Ok(vec![None; usize::from(count)]) };
+    let port = |index| first.checked_add(offset)?.checked_add(index);
+    let ports: Option<Vec<_>> = (0..count).map(|index| port(index).map(Some)).collect();
+    ports.with_context(|| {
+        format!("--source-port {first} leaves no room below 65536 for all connections")
+    })
 }
 
 fn connect(server: SocketAddr, source: Option<u16>, deadline: Instant) -> Result<TcpStream> {
