@@ -1,15 +1,69 @@
 //! The virtual lab: kernels, guests, their network and the runs in them.
 
+mod console;
+mod guest;
+mod initramfs;
+mod kernel;
+pub(crate) mod net;
+mod progress;
+mod qemu;
+mod tool;
+
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+
+use kernel::{Source, Wanted};
+use progress::Progress;
 
 /// Subcommands that work on the lab.
 #[derive(Debug, Subcommand)]
-pub(crate) enum LabCommand {}
+pub(crate) enum LabCommand {
+    /// Download the kernels that guests boot.
+    #[command(subcommand)]
+    Kernel(KernelCommand),
+    /// Boot the virtual lab.
+    #[command(subcommand)]
+    Lab(BootCommand),
+    /// Serve the lab from inside its guest; started by the guest's first process.
+    #[command(hide = true)]
+    Guest,
+}
+
+/// What to do with kernels.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Fetch the newest kernel of a series, unless it is cached.
+    Fetch(FetchArgs),
+}
+
+/// Flags of `steer-bench kernel fetch`.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// Series, such as 6.18, or version, such as 6.18.15.
+    #[arg(default_value = "6.18")]
+    kernel: Wanted,
+    #[command(flatten)]
+    source: Source,
+}
+
+/// What to do in the lab.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BootCommand {
+    /// A shell in the guest, on this terminal.
+    Shell(guest::GuestArgs),
+}
 
 impl LabCommand {
     /// Runs the subcommand to its end.
     pub(crate) fn run(self) -> Result<()> {
-        match self {}
+        match self {
+            Self::Kernel(KernelCommand::Fetch(args)) => {
+                let kernel = args.source.get(&args.kernel, &Progress::spinner())?;
+                println!("{}", kernel.release);
+                Ok(())
+            }
+            Self::Lab(BootCommand::Shell(args)) => guest::shell(&args),
+            Self::Guest => crate::guest::serve(),
+        }
     }
 }

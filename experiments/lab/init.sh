@@ -1,0 +1,38 @@
+#!/bin/busybox sh
+# First process of the lab's guest: mounts, modules, network; then hands over to steer-bench, or
+# to a shell (lab.mode=shell on the kernel's command line). When that ends, so does the guest.
+/bin/busybox --install -s /bin 2>/dev/null
+export PATH=/bin HOME=/
+
+mount -t devtmpfs dev /dev
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t tmpfs tmp /tmp
+mount -t tmpfs run /run
+mount -t cgroup2 cgroup /sys/fs/cgroup
+mount -t bpf bpf /sys/fs/bpf
+mount -t debugfs debug /sys/kernel/debug
+mount -t tracefs trace /sys/kernel/tracing
+
+ulimit -l unlimited
+ip link set lo up
+for module in failover net_failover virtio_net; do
+	insmod /lib/modules/$module.ko || echo "lab: cannot load $module"
+done
+
+for word in $(cat /proc/cmdline); do
+	case $word in
+	lab.address=*) address=${word#lab.address=} ;;
+	lab.mode=*) mode=${word#lab.mode=} ;;
+	esac
+done
+if [ -n "$address" ]; then
+	ip address add "$address" dev eth0
+	ip link set eth0 up
+fi
+
+case $mode in
+shell) setsid cttyhack sh ;;
+*) steer-bench guest ;;
+esac
+poweroff -f

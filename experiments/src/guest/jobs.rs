@@ -1,0 +1,247 @@
+//! Programs the agent runs: named, each a process group of its own, their output kept.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::protocol::Finished;
+
+/// How often a waiting call tells that it is alive.
+const BEAT: Duration = Duration::from_secs(1);
+/// How long output may still come in after a program's end, from children it left behind.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// All programs by name; the ended ones stay until their name is used again.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    jobs: Mutex<HashMap<String, Arc<Job>>>,
+}
+
+impl Jobs {
+    /// Starts a program.
+    pub(super) fn spawn(&self, name: &str, argv: &[String]) -> Result<()> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let busy = jobs.get(name).is_some_and(|job| job.state().status.is_none());
+        ensure!(!busy, "a program named {name} is running already");
+        jobs.insert(name.to_owned(), Job::start(argv)?);
+        Ok(())
+    }
+
+    /// The program with this name.
+    pub(super) fn get(&self, name: &str) -> Result<Arc<Job>> {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.get(name).cloned().with_context(|| format!("no program is named {name}"))
+    }
+}
+
+/// One program.
+#[derive(Debug)]
+pub(super) struct Job {
+    group: Pid,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stdout: String,
+    stderr: String,
+    /// Output streams that may still say something.
+    open: usize,
+    /// Exit code, `None` inside for a death by signal; `None` outside while it runs.
+    status: Option<Option<i32>>,
+}
+
+impl Job {
+    fn start(argv: &[String]) -> Result<Arc<Self>> {
+        let (program, arguments) = argv.split_first().context("no program given")?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("starting {program}"))?;
+        let stdout = child.stdout.take().context("no standard output")?;
+        let stderr = child.stderr.take().context("no standard error")?;
+        let job = Arc::new(Self {
+            group: Pid::from_child(&child),
+            state: Mutex::new(State { open: 2, ..State::default() }),
+            changed: Condvar::new(),
+        });
+        job.collect(stdout, |state| &mut state.stdout)?;
+        job.collect(stderr, |state| &mut state.stderr)?;
+        let ended = Arc::clone(&job);
+        thread::Builder::new().name("wait".to_owned()).spawn(move || {
+            let status = child.wait();
+            ended.change(|state| {
+                state.status = Some(status.ok().and_then(|status| {
+                    debug_assert!(status.code().is_some() || status.signal().is_some());
+                    status.code()
+                }))
+            });
+        })?;
+        Ok(job)
+    }
+
+    /// Reads one of the program's streams to its end.
+    fn collect(
+        self: &Arc<Self>,
+        stream: impl Read + Send + 'static,
+        into: fn(&mut State) -> &mut String,
+    ) -> Result<()> {
+        let job = Arc::clone(self);
+        thread::Builder::new().name("output".to_owned()).spawn(move || {
+            for line in BufReader::new(stream).split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line);
+                job.change(|state| into(state).extend([&*line, "\n"]));
+            }
+            job.change(|state| state.open -= 1);
+        })?;
+        Ok(())
+    }
+
+    /// Sends a signal to the program and all it started.
+    pub(super) fn signal(&self, signal: i32) -> Result<()> {
+        let signal = Signal::from_named_raw(signal).context("no such signal")?;
+        ensure!(self.state().status.is_none(), "the program has ended already");
+        kill_process_group(self.group, signal).context("sending the signal")
+    }
+
+    /// Waits until a line of the output starts with `line`.
+    pub(super) fn expect(&self, line: &str, timeout: Duration, alive: Alive<'_>) -> Result<()> {
+        let said = |text: &str| text.lines().any(|said| said.starts_with(line));
+        let happened = self.wait_until(timeout, alive, |state| {
+            said(&state.stdout) || said(&state.stderr) || state.status.is_some()
+        })?;
+        let state = self.state();
+        if said(&state.stdout) || said(&state.stderr) {
+            return Ok(());
+        }
+        drop(state);
+        let last = self.finished();
+        match happened {
+            true => bail!(
+                "it ended (code {:?}) before it said {line:?}: {}",
+                last.code,
+                last.last_words()
+            ),
+            false => bail!("it did not say {line:?} within {timeout:?}: {}", last.last_words()),
+        }
+    }
+
+    /// Waits until the program has ended.
+    pub(super) fn wait(&self, timeout: Duration, alive: Alive<'_>) -> Result<Finished> {
+        let ended = self.wait_until(timeout, &mut *alive, |state| state.status.is_some())?;
+        ensure!(ended, "it did not end within {timeout:?}: {}", self.finished().last_words());
+        self.wait_until(LAST_WORDS, alive, |state| state.open == 0)?;
+        Ok(self.finished())
+    }
+
+    fn finished(&self) -> Finished {
+        let state = self.state();
+        Finished {
+            code: state.status.flatten(),
+            stdout: state.stdout.clone(),
+            stderr: state.stderr.clone(),
+        }
+    }
+
+    /// Waits for `condition`; false when the time is up.
+    fn wait_until(
+        &self,
+        timeout: Duration,
+        alive: Alive<'_>,
+        condition: impl Fn(&State) -> bool,
+    ) -> Result<bool> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let state = self.state();
+            let (state, _) = self
+                .changed
+                .wait_timeout_while(state, left.min(BEAT), |state| !condition(state))
+                .unwrap_or_else(PoisonError::into_inner);
+            if condition(&state) {
+                return Ok(true);
+            }
+            drop(state);
+            if left <= BEAT {
+                return Ok(false);
+            }
+            alive()?;
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state());
+        self.changed.notify_all();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Called once a second by whatever waits.
+pub(super) type Alive<'a> = &'a mut dyn FnMut() -> Result<()>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(jobs: &Jobs, script: &str) -> Arc<Job> {
+        jobs.spawn("job", &["sh".to_owned(), "-c".to_owned(), script.to_owned()]).unwrap();
+        jobs.get("job").unwrap()
+    }
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn keeps_output_and_exit_code() {
+        let finished = sh(&Jobs::default(), "echo out; echo err >&2; exit 3")
+            .wait(SOON, &mut || Ok(()))
+            .unwrap();
+        let expected = Finished { code: Some(3), stdout: "out\n".into(), stderr: "err\n".into() };
+        assert_eq!(finished, expected);
+        assert_eq!(finished.last_words(), "err");
+    }
+
+    #[test]
+    fn signals_reach_what_the_program_started() {
+        let jobs = Jobs::default();
+        let job = sh(&jobs, "sleep 1000 & echo ready; wait");
+        job.expect("ready", SOON, &mut || Ok(())).unwrap();
+        assert!(jobs.spawn("job", &["true".to_owned()]).is_err(), "the name is taken");
+        job.signal(9).unwrap();
+        assert_eq!(job.wait(SOON, &mut || Ok(())).unwrap().code, None);
+    }
+
+    #[test]
+    fn says_why_an_expected_line_did_not_come() {
+        let job = sh(&Jobs::default(), "echo broken >&2; exit 1");
+        let error = job.expect("ready", SOON, &mut || Ok(())).unwrap_err().to_string();
+        assert!(error.contains("ended (code Some(1))") && error.contains("broken"), "{error}");
+    }
+
+    #[test]
+    fn waiting_is_bounded_and_shows_that_it_is_alive() {
+        let job = sh(&Jobs::default(), "sleep 1000");
+        let mut beats = 0;
+        let waited = job.wait(Duration::from_millis(1500), &mut || {
+            beats += 1;
+            Ok(())
+        });
+        job.signal(9).unwrap();
+        assert!(waited.unwrap_err().to_string().contains("did not end"));
+        assert_eq!(beats, 1);
+    }
+}

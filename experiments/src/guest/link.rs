@@ -1,0 +1,139 @@
+//! The host's line to the agent: typed requests, each bounded in time.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::protocol::{Finished, PORT, Reply, Request, VERSION};
+use crate::lab::net::Net;
+
+/// Longest silence of a guest that works: beyond the 30 s after which the kernel's own watchdog
+/// throws out a scheduler that starves the agent, so that this is seen as what it is.
+const SILENCE: Duration = Duration::from_secs(45);
+/// For steps that only move a few bytes or start or end a program.
+const STEP: Duration = Duration::from_secs(30);
+
+/// A conversation with the agent.
+#[derive(Debug)]
+pub(crate) struct Link {
+    requests: TcpStream,
+    replies: BufReader<TcpStream>,
+    programs: u64,
+}
+
+impl Link {
+    /// Tries to reach the agent once.
+    ///
+    /// # Errors
+    /// While the guest is still booting, among others.
+    pub(crate) fn open(net: &Net, timeout: Duration) -> Result<Self> {
+        let requests = net.connect(PORT, timeout)?;
+        requests.set_nodelay(true)?;
+        requests.set_read_timeout(Some(SILENCE))?;
+        requests.set_write_timeout(Some(SILENCE))?;
+        let replies = BufReader::new(requests.try_clone()?);
+        let mut link = Self { requests, replies, programs: 0 };
+        link.done(&Request::Hello { version: VERSION })?;
+        Ok(link)
+    }
+
+    /// The content of a file under /proc or /sys, trimmed.
+    pub(crate) fn read(&mut self, path: &str) -> Result<String> {
+        let text = self.done(&Request::Read { path: path.to_owned() })?;
+        Ok(text.trim_end().to_owned())
+    }
+
+    /// Writes to a file under /proc or /sys.
+    pub(crate) fn write(&mut self, path: &str, value: &str) -> Result<()> {
+        let request = Request::Write { path: path.to_owned(), value: value.to_owned() };
+        self.done(&request).map(drop)
+    }
+
+    /// The names in a folder under /proc or /sys, sorted.
+    pub(crate) fn list(&mut self, path: &str) -> Result<Vec<String>> {
+        let names = self.done(&Request::List { path: path.to_owned() })?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    /// Starts a program under a name.
+    pub(crate) fn spawn<S: AsRef<str>>(&mut self, name: &str, argv: &[S]) -> Result<()> {
+        let argv = argv.iter().map(|word| word.as_ref().to_owned()).collect();
+        self.done(&Request::Spawn { name: name.to_owned(), argv }).map(drop)
+    }
+
+    /// Waits until a line of the program's output starts with `line`.
+    pub(crate) fn expect(&mut self, name: &str, line: &str, timeout: Duration) -> Result<()> {
+        let (name, line) = (name.to_owned(), line.to_owned());
+        self.done(&Request::Expect { name, line, timeout_s: timeout.as_secs_f64() }).map(drop)
+    }
+
+    /// Sends a signal to the program and all it started.
+    pub(crate) fn signal(&mut self, name: &str, signal: i32) -> Result<()> {
+        self.done(&Request::Signal { name: name.to_owned(), signal }).map(drop)
+    }
+
+    /// Waits until the program has ended.
+    pub(crate) fn wait(&mut self, name: &str, timeout: Duration) -> Result<Finished> {
+        let request = Request::Wait { name: name.to_owned(), timeout_s: timeout.as_secs_f64() };
+        match self.ask(&request, timeout)? {
+            Reply::Finished(finished) => Ok(finished),
+            reply => bail!("the agent answered {reply:?} to {request:?}"),
+        }
+    }
+
+    /// Ends the program with SIGTERM, or SIGKILL if it does not listen.
+    pub(crate) fn stop(&mut self, name: &str) -> Result<Finished> {
+        self.signal(name, libc::SIGTERM)?;
+        self.wait(name, STEP).or_else(|error| {
+            self.signal(name, libc::SIGKILL)?;
+            let finished = self.wait(name, STEP)?;
+            Err(error.context(format!("{name} ignored SIGTERM: {}", finished.last_words())))
+        })
+    }
+
+    /// Runs a program to its end, which must come within `timeout`.
+    pub(crate) fn run<S: AsRef<str>>(&mut self, argv: &[S], timeout: Duration) -> Result<Finished> {
+        self.programs += 1;
+        let name = format!("run-{}", self.programs);
+        self.spawn(&name, argv)?;
+        let finished = self.wait(&name, timeout);
+        if finished.is_err() {
+            self.signal(&name, libc::SIGKILL)?;
+        }
+        finished
+    }
+
+    /// A request that is answered with a text.
+    fn done(&mut self, request: &Request) -> Result<String> {
+        let timeout = match request {
+            Request::Expect { timeout_s, .. } => Duration::from_secs_f64(*timeout_s),
+            _ => STEP,
+        };
+        match self.ask(request, timeout)? {
+            Reply::Done(text) => Ok(text),
+            reply => bail!("the agent answered {reply:?} to {request:?}"),
+        }
+    }
+
+    fn ask(&mut self, request: &Request, timeout: Duration) -> Result<Reply> {
+        let line = serde_json::to_string(request)? + "\n";
+        let hangs = || format!("the guest does not answer; it may hang ({request:?})");
+        self.requests.write_all(line.as_bytes()).with_context(hangs)?;
+        let deadline = Instant::now() + timeout + SILENCE;
+        while Instant::now() < deadline {
+            let mut line = String::new();
+            let length = self.replies.read_line(&mut line).with_context(hangs)?;
+            if length == 0 {
+                bail!("the guest hung up on {request:?}");
+            }
+            match serde_json::from_str(&line).context("the agent sent no valid reply")? {
+                Reply::Alive => {}
+                Reply::Failed(error) => bail!("in the guest: {error}"),
+                reply => return Ok(reply),
+            }
+        }
+        bail!("{request:?} took longer than {timeout:?}")
+    }
+}

@@ -1,0 +1,96 @@
+//! What the guest says on its serial console, kept in memory and, if wanted, in a file.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Context, Result};
+
+/// Lines kept; older ones are dropped.
+const KEPT: usize = 20_000;
+/// Lines shown with an error.
+const SHOWN: usize = 20;
+
+/// The console of one guest; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Console {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    lines: VecDeque<String>,
+    file: Option<File>,
+}
+
+impl Console {
+    /// A console that is also written to `path`.
+    pub(crate) fn logged(path: &Path) -> Result<Self> {
+        let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
+        let shared = Shared { file: Some(file), ..Shared::default() };
+        Ok(Self { shared: Arc::new(Mutex::new(shared)) })
+    }
+
+    /// Adds a line.
+    pub(crate) fn push(&self, line: &str) {
+        let mut shared = self.shared();
+        if let Some(file) = &mut shared.file {
+            // A full disk must not end a run that works: the lines stay in memory.
+            let _ = writeln!(file, "{line}");
+        }
+        if shared.lines.len() == KEPT {
+            shared.lines.pop_front();
+        }
+        shared.lines.push_back(line.to_owned());
+    }
+
+    /// The last lines, as the end of an error message.
+    pub(crate) fn tail(&self) -> String {
+        let shared = self.shared();
+        let skipped = shared.lines.len().saturating_sub(SHOWN);
+        let lines: Vec<&str> = shared.lines.iter().skip(skipped).map(String::as_str).collect();
+        format!("the guest's console ends with:\n{}", lines.join("\n"))
+    }
+
+    /// The lines between two markers, if both were printed.
+    pub(crate) fn between(&self, begin: &str, end: &str) -> Option<String> {
+        let shared = self.shared();
+        let mut lines = shared.lines.iter().map(String::as_str);
+        lines.by_ref().find(|line| *line == begin)?;
+        let lines: Vec<&str> = lines.collect();
+        let length = lines.iter().position(|line| *line == end)?;
+        Some(lines[..length].join("\n"))
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_stands_between_markers() {
+        let console = Console::default();
+        for line in ["noise", "<<", "a", "b"] {
+            console.push(line);
+        }
+        assert_eq!(console.between("<<", ">>"), None);
+        console.push(">>");
+        assert_eq!(console.between("<<", ">>").as_deref(), Some("a\nb"));
+    }
+
+    #[test]
+    fn shows_the_last_lines_only() {
+        let console = Console::default();
+        (0..50).for_each(|line| console.push(&format!("line {line}")));
+        let tail = console.tail();
+        assert!(
+            tail.ends_with("line 49") && tail.contains("line 30\n") && !tail.contains("line 29")
+        );
+    }
+}

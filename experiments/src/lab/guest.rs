@@ -1,0 +1,142 @@
+//! A booted guest of the live tier: kernel, root file system, network, QEMU and the line to the
+//! agent, brought up in that order and taken down with this value.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+
+use super::console::Console;
+use super::initramfs;
+use super::kernel::{Kernel, Source, Wanted};
+use super::net::Net;
+use super::progress::Progress;
+use super::qemu::{Machine, Qemu, Shape, Tier};
+use crate::guest::Link;
+
+/// Emulated boots were seen to take 8 to 15 s; a busy machine may need several times that.
+const BOOT: Duration = Duration::from_secs(120);
+
+/// Which guest to boot.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct GuestArgs {
+    /// Kernel series, such as 6.18, or version, such as 6.18.15.
+    #[arg(long, value_name = "VERSION", default_value = "6.18")]
+    pub(crate) kernel: Wanted,
+    /// CPUs of the guest: NUMA nodes x cores [x SMT threads].
+    #[arg(long, value_name = "SHAPE", default_value = "2x2")]
+    pub(crate) shape: Shape,
+    /// The scx_steer program to test [default: the one beside this program].
+    #[arg(long, value_name = "PATH")]
+    pub(crate) scx_steer: Option<PathBuf>,
+    /// Another program to take into the guest's /bin; may be repeated.
+    #[arg(long = "with", value_name = "PATH")]
+    pub(crate) extra: Vec<PathBuf>,
+    /// Where kernels come from.
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
+
+impl GuestArgs {
+    /// The programs in the guest: this one, scx_steer, and what was asked for.
+    fn programs(&self) -> Result<Vec<PathBuf>> {
+        let this = std::env::current_exe().context("finding this program's own file")?;
+        let scx_steer = match &self.scx_steer {
+            Some(path) => path.clone(),
+            None => this.with_file_name("scx_steer"),
+        };
+        let mut programs = vec![this, scx_steer];
+        programs.extend(self.extra.iter().cloned());
+        for program in &programs {
+            ensure!(
+                program.is_file(),
+                "{} is not there; build it first (cargo build --release), or say where it is",
+                program.display()
+            );
+        }
+        Ok(programs)
+    }
+}
+
+/// A running guest.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    /// The line to the agent; closed before the guest goes.
+    pub(crate) link: Link,
+    /// The guest's cable, and where the load generator runs.
+    pub(crate) net: Net,
+    /// What it boots.
+    pub(crate) kernel: Kernel,
+    console: Console,
+    qemu: Qemu,
+}
+
+impl Guest {
+    /// Boots a guest; its console goes to the file `log`, if one is given.
+    ///
+    /// # Errors
+    /// When a part is missing, or the agent does not answer in time: then with the console's end.
+    pub(crate) fn boot(args: &GuestArgs, log: Option<&Path>, progress: &Progress) -> Result<Self> {
+        let programs = args.programs()?;
+        let kernel = args.source.get(&args.kernel, progress)?;
+        progress.step(format!("booting {} on {} CPUs", kernel.release, args.shape.cpus()));
+        let initramfs = initramfs::pack(&kernel, &programs)?;
+        let net = Net::create(args.shape.cpus())?;
+        let console = log.map_or_else(|| Ok(Console::default()), Console::logged)?;
+        let machine = Machine {
+            kernel: &kernel,
+            initramfs: &initramfs,
+            shape: args.shape,
+            tier: Tier::Live(&net),
+            mode: "agent",
+        };
+        let mut qemu = machine.start(&console)?;
+        let link = reach(&net, &mut qemu).with_context(|| console.tail())?;
+        Ok(Self { link, net, kernel, console, qemu })
+    }
+
+    /// Adds the console's end to an error, so that a guest that hangs or has panicked shows why.
+    pub(crate) fn explain<T>(&mut self, result: Result<T>) -> Result<T> {
+        let ended = self.qemu.ended()?;
+        result.with_context(|| match ended {
+            true => format!("the guest has ended by itself; {}", self.console.tail()),
+            false => self.console.tail(),
+        })
+    }
+}
+
+/// Waits until the agent answers.
+fn reach(net: &Net, qemu: &mut Qemu) -> Result<Link> {
+    let deadline = Instant::now() + BOOT;
+    loop {
+        let error = match Link::open(net, Duration::from_secs(1)) {
+            Ok(link) => return Ok(link),
+            Err(error) => error,
+        };
+        if qemu.ended()? {
+            bail!("QEMU ended before the guest was up");
+        }
+        if Instant::now() > deadline {
+            return Err(error.context(format!("the guest was not up within {BOOT:?}")));
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Gives a shell in a guest on this terminal, until it is left.
+///
+/// # Errors
+/// As [`Guest::boot`].
+pub(crate) fn shell(args: &GuestArgs) -> Result<()> {
+    let programs = args.programs()?;
+    let kernel = args.source.get(&args.kernel, &Progress::spinner())?;
+    let initramfs = initramfs::pack(&kernel, &programs)?;
+    let net = Net::create(args.shape.cpus())?;
+    let tier = Tier::Live(&net);
+    let machine =
+        Machine { kernel: &kernel, initramfs: &initramfs, shape: args.shape, tier, mode: "shell" };
+    println!("Ctrl-D ends the guest, Ctrl-A X kills it");
+    machine.run_here()
+}

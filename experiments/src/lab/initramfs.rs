@@ -1,0 +1,127 @@
+//! The guest's root file system: busybox, our programs with the shared libraries they need, the
+//! NIC's modules and the kernel's configuration, packed in memory. There is no file to clean up.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use cpio::newc::{Builder, trailer};
+use rustix::fs::MemfdFlags;
+
+use super::kernel::Kernel;
+use super::tool;
+
+const INIT: &str = include_str!("../../lab/init.sh");
+/// Debian's package busybox-static; a dynamic one would need its libraries before it can mount.
+const BUSYBOX: &str = "/usr/bin/busybox";
+/// Folders of the root, parents first; mount points included.
+const FOLDERS: [&str; 9] =
+    ["bin", "boot", "dev", "lib", "lib/modules", "proc", "run", "sys", "tmp"];
+
+/// A file of the root file system.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    /// Path in the guest, without the leading slash.
+    path: String,
+    content: Content,
+    executable: bool,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Content {
+    File(PathBuf),
+    Text(&'static str),
+}
+
+/// Packs a root file system with `programs` in `/bin`, each under its own file name.
+///
+/// It is not compressed: an emulated guest takes longer to unpack than QEMU to read.
+///
+/// # Errors
+/// Names the program or library that is missing.
+pub(crate) fn pack(kernel: &Kernel, programs: &[PathBuf]) -> Result<OwnedFd> {
+    let entries = entries(kernel, programs)?;
+    let memory = rustix::fs::memfd_create("initramfs", MemfdFlags::CLOEXEC)
+        .context("making a memory file for the initramfs")?;
+    let mut archive = File::from(memory);
+    let mut folders: BTreeSet<String> = FOLDERS.map(str::to_owned).into();
+    for entry in &entries {
+        let above =
+            Path::new(&entry.path).ancestors().skip(1).filter(|path| *path != Path::new(""));
+        folders.extend(above.map(|path| path.to_string_lossy().into_owned()));
+    }
+    for folder in folders {
+        Builder::new(&folder).mode(0o040_755).write(&mut archive, 0).finish()?;
+    }
+    for entry in entries {
+        let content = match &entry.content {
+            Content::File(file) => {
+                fs::read(file).with_context(|| format!("reading {}", file.display()))?
+            }
+            Content::Text(text) => text.as_bytes().to_vec(),
+        };
+        let mode = if entry.executable { 0o100_755 } else { 0o100_644 };
+        let size = u32::try_from(content.len())
+            .with_context(|| format!("{} is too large for an initramfs", entry.path))?;
+        let mut file = Builder::new(&entry.path).mode(mode).write(&mut archive, size);
+        file.write_all(&content)?;
+        file.finish()?;
+    }
+    trailer(&mut archive)?;
+    Ok(archive.into())
+}
+
+/// What goes in, sorted by path and without doubles.
+fn entries(kernel: &Kernel, programs: &[PathBuf]) -> Result<BTreeSet<Entry>> {
+    let file = |path: String, from: PathBuf, executable| Entry {
+        path,
+        content: Content::File(from),
+        executable,
+    };
+    let mut entries = BTreeSet::from([Entry {
+        path: "init".to_owned(),
+        content: Content::Text(INIT),
+        executable: true,
+    }]);
+    let config = format!("boot/config-{}", kernel.release);
+    entries.insert(file(config, kernel.config(), false));
+    for module in kernel.modules() {
+        entries.insert(file(format!("lib/modules/{}", name_of(&module)?), module, false));
+    }
+    let busybox = PathBuf::from(BUSYBOX);
+    entries.insert(file("bin/busybox".to_owned(), busybox, true));
+    for program in programs {
+        entries.insert(file(format!("bin/{}", name_of(program)?), program.clone(), true));
+        for library in libraries(program)? {
+            let path = library.to_string_lossy().trim_start_matches('/').to_owned();
+            entries.insert(file(path, library, true));
+        }
+    }
+    Ok(entries)
+}
+
+/// The shared libraries a program is linked to, its loader included.
+fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
+    let mut command = Command::new("ldd");
+    let listing = match tool::output(command.arg(program), "ldd") {
+        Ok(listing) => listing,
+        Err(error) if format!("{error:#}").contains("not a dynamic executable") => String::new(),
+        Err(error) => {
+            return Err(error.context(format!("listing libraries of {}", program.display())));
+        }
+    };
+    let missing: Vec<&str> = listing.lines().filter(|line| line.contains("not found")).collect();
+    ensure!(missing.is_empty(), "{}: {}", program.display(), missing.join("; ").trim());
+    let path =
+        |line: &str| line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from);
+    Ok(listing.lines().filter_map(path).collect())
+}
+
+fn name_of(path: &Path) -> Result<String> {
+    let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
+    Ok(name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,57 @@
+//! Says what is going on: a live line on a terminal, one plain line per step elsewhere.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Progress of a long command, on standard error.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// Steps whose number is not known beforehand.
+    pub(crate) fn spinner() -> Self {
+        Self::styled(ProgressBar::new_spinner(), "{spinner} {elapsed:>4} {wide_msg}")
+    }
+
+    /// A known number of rounds, with the time that is left.
+    pub(crate) fn rounds(total: u64) -> Self {
+        let template = "{spinner} [{bar:24}] {pos}/{len} {elapsed:>4}, {eta} left  {wide_msg}";
+        Self::styled(ProgressBar::new(total), template)
+    }
+
+    fn styled(bar: ProgressBar, template: &str) -> Self {
+        let style = ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());
+        bar.set_style(style.progress_chars("=> "));
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar }
+    }
+
+    /// Says what is done now.
+    pub(crate) fn step(&self, what: impl Into<Cow<'static, str>>) {
+        let what = what.into();
+        if self.bar.is_hidden() {
+            eprintln!("{what}");
+        }
+        self.bar.set_message(what);
+    }
+
+    /// Says something that stays on the screen.
+    pub(crate) fn note(&self, what: &str) {
+        self.bar.suspend(|| eprintln!("{what}"));
+    }
+
+    /// One round is over.
+    pub(crate) fn advance(&self) {
+        self.bar.inc(1);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,94 @@
+//! Runs programs of the machine: as a step that must succeed, or as a child that cannot outlive us.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Error, Result, bail};
+use rustix::process::Signal;
+use rustix::thread::LinkNameSpaceType;
+
+/// Runs a step to its end and gives its standard output as text.
+///
+/// # Errors
+/// As [`bytes`], and when the output is no UTF-8.
+pub(crate) fn output(command: &mut Command, step: &str) -> Result<String> {
+    String::from_utf8(bytes(command, step)?).with_context(|| format!("{step} printed no UTF-8"))
+}
+
+/// Runs a step to its end and gives its standard output.
+///
+/// # Errors
+/// When the program is not installed or exits with another code than 0; with what it said.
+pub(crate) fn bytes(command: &mut Command, step: &str) -> Result<Vec<u8>> {
+    let Output { status, stdout, stderr } = die_with_us(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .and_then(|child| child.wait_with_output())
+        .map_err(|error| not_started(command, error))?;
+    if !status.success() {
+        let said = String::from_utf8_lossy(&stderr);
+        let last: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = last[last.len().saturating_sub(3)..].join(" | ");
+        bail!("{step} failed ({status}): {last}");
+    }
+    Ok(stdout)
+}
+
+/// Explains why a program did not start.
+pub(crate) fn not_started(command: &Command, error: io::Error) -> Error {
+    let program = command.get_program().to_string_lossy().into_owned();
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Error::msg(format!("{program} is not installed; install it (see README) and try again"))
+        }
+        _ => Error::new(error).context(format!("starting {program}")),
+    }
+}
+
+/// Has the kernel kill the child when the thread that spawns it dies, even by SIGKILL. Spawn from
+/// the main thread, which lives as long as the process.
+pub(crate) fn die_with_us(command: &mut Command) -> &mut Command {
+    // SAFETY: the closure runs between fork and exec and makes one async-signal-safe system call.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            Ok(())
+        })
+    }
+}
+
+/// Runs the child in another network namespace, which must stay open until it has started.
+pub(crate) fn enter_net<'a>(command: &'a mut Command, net: BorrowedFd<'_>) -> &'a mut Command {
+    let net = net.as_raw_fd();
+    // SAFETY: one async-signal-safe system call, on a descriptor the caller keeps open.
+    unsafe {
+        command.pre_exec(move || {
+            let net = BorrowedFd::borrow_raw(net);
+            rustix::thread::move_into_link_name_space(net, Some(LinkNameSpaceType::Network))?;
+            Ok(())
+        })
+    }
+}
+
+/// Lets the child inherit descriptors, under the numbers they have here.
+pub(crate) fn inherit<'a>(
+    command: &'a mut Command,
+    descriptors: impl IntoIterator<Item = impl AsFd>,
+) -> &'a mut Command {
+    let numbers: Vec<i32> =
+        descriptors.into_iter().map(|descriptor| descriptor.as_fd().as_raw_fd()).collect();
+    // SAFETY: one async-signal-safe system call per descriptor; the caller keeps them open.
+    unsafe {
+        command.pre_exec(move || {
+            for &number in &numbers {
+                let descriptor = BorrowedFd::borrow_raw(number);
+                rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::empty())?;
+            }
+            Ok(())
+        })
+    }
+}
