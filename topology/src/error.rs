@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::cpuset::{MAX_CPU, ParseCpuSetError};
+use crate::cpuset::ParseCpuSetError;
+use crate::machine::Source;
 
 /// Why the machine could not be described.
 #[derive(Debug, thiserror::Error)]
@@ -62,9 +63,6 @@ pub enum Error {
     /// hwloc failed on the live machine.
     #[error("hwloc cannot describe this machine: {0}; see what it says with: lstopo --of console")]
     Hwloc(String),
-    /// A CPU beyond what Linux can number.
-    #[error("the topology names CPU {0}, but Linux numbers its CPUs up to {MAX_CPU}")]
-    CpuTooLarge(usize),
     /// A kernel file that exists but cannot be read.
     #[error("cannot read {}: {source}; is sysfs or procfs mounted there and readable?", path.display())]
     ReadKernel {
@@ -92,6 +90,11 @@ pub enum Error {
         source: ParseCpuSetError,
     },
     /// The description contradicts itself.
-    #[error("the topology contradicts itself: {0}; compare it with: lstopo --of console")]
-    Inconsistent(String),
+    #[error("the topology of {of} contradicts itself: {what}; compare it with lstopo's")]
+    Inconsistent {
+        /// The machine described.
+        of: Source,
+        /// The first contradiction found.
+        what: String,
+    },
 }

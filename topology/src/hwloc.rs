@@ -1,7 +1,8 @@
 //! The one place that speaks to hwloc: opens a topology, from the live machine or from XML, past
-//! the library's traps. What it finds is turned into plain data in [`describe`].
+//! the library's traps. What it finds is turned into plain data in [`describe()`].
 
 mod describe;
+mod seats;
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,8 @@ use crate::error::Error;
 
 #[cfg(test)]
 pub(crate) use describe::test_machine;
-pub(crate) use describe::{Described, Seat, describe};
+pub(crate) use describe::{Described, describe};
+pub(crate) use seats::Seat;
 
 /// Environment variables that make hwloc describe another machine than this one.
 const HIJACKERS: [&str; 5] =

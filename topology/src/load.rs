@@ -15,7 +15,8 @@ use crate::root::{self, Root};
 impl Machine {
     /// Describes the machine this runs on, as it is now: CPUs, NICs and IRQ affinities change, so
     /// take a new description after hotplug. CPUs outside the caller's cpuset are included. Needs
-    /// no privilege; takes some tens of milliseconds.
+    /// no privilege. Takes 12 ms on a machine of 2 CPUs, more on larger ones. The hwloc library may
+    /// print a warning about odd firmware on stderr.
     ///
     /// # Errors
     /// hwloc fails or was pointed at another machine by its environment variables, or a file in
@@ -25,7 +26,7 @@ impl Machine {
         let root = Root::system();
         let kernel_nodes = kernel_nodes(&root)?;
         let Described { mut machine, seats } =
-            hwloc::describe(&topology, Source::Live, kernel_nodes.as_ref())?;
+            hwloc::describe(&topology, Source::Live, kernel_nodes.as_ref());
         machine.nics = netdev::read(&root, &machine, &seats)?;
         machine.validate()?;
         Ok(machine)
@@ -39,7 +40,7 @@ impl Machine {
     pub fn from_xml(path: &Path) -> Result<Machine, Error> {
         let topology = hwloc::xml_file(path)?;
         let source = Source::Xml(path.to_owned());
-        let Described { mut machine, seats } = hwloc::describe(&topology, source, None)?;
+        let Described { mut machine, seats } = hwloc::describe(&topology, source, None);
         machine.nics = seats.into_iter().map(|seat| nic(&machine, seat)).collect();
         machine.nics.sort_by(|left, right| left.name.cmp(&right.name));
         machine.validate()?;

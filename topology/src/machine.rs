@@ -1,6 +1,7 @@
 //! The machine as plain data: what every other room works with.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,15 @@ pub enum Source {
     Live,
     /// An hwloc XML file.
     Xml(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Live => f.write_str("this machine"),
+            Source::Xml(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// A physical package (socket).

@@ -20,8 +20,9 @@ pub struct Nic {
     pub driver: Option<String>,
     /// Number of the node it hangs on.
     pub node: Option<u32>,
-    /// The NIC-local CPUs: those of the smallest part of the machine that hwloc sees around it.
-    /// All online CPUs where only one node has CPUs; `None` where the place is unknown.
+    /// The NIC-local CPUs: those of the smallest part of the machine that hwloc sees around it, or
+    /// of its node. If that part is the whole machine: all CPUs where only one node has CPUs, else
+    /// `None`, because the place is unknown.
     pub local_cpus: Option<CpuSet>,
     /// Link speed in Mbit/s; `None` while the link is down, on virtual NICs and from XML.
     pub speed_mbps: Option<u32>,

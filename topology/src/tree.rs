@@ -9,7 +9,7 @@ use std::fmt::Display;
 use termtree::Tree;
 
 use crate::cpuset::CpuSet;
-use crate::machine::{Llc, Machine, Node, Package, Source};
+use crate::machine::{Llc, Machine, Node, Package};
 use crate::nic::Nic;
 use fold::{core_runs, irq_runs};
 
@@ -41,16 +41,13 @@ pub fn tree(machine: &Machine) -> impl Display + use<> {
 
 /// How many there are of everything.
 fn summary(machine: &Machine) -> String {
-    let source = match &machine.source {
-        Source::Live => "this machine".to_owned(),
-        Source::Xml(path) => path.display().to_string(),
-    };
     let offline = match machine.offline.is_empty() {
         true => String::new(),
         false => format!(" (offline: {})", machine.offline),
     };
     format!(
-        "{source}: {}, {}, {}, {}{offline}, {}",
+        "{}: {}, {}, {}, {}{offline}, {}",
+        machine.source,
         count(machine.packages.len(), "package"),
         count(machine.nodes.len(), "node"),
         count(machine.cores.len(), "core"),
@@ -165,3 +162,6 @@ fn count(number: usize, what: &str) -> String {
 fn known(id: Option<u32>) -> String {
     id.map_or("?".to_owned(), |id| id.to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ impl Machine {
     /// [`Error::Inconsistent`], with the first contradiction found.
     pub fn validate(&self) -> Result<(), Error> {
         match self.contradiction() {
-            Some(what) => Err(Error::Inconsistent(what)),
+            Some(what) => Err(Error::Inconsistent { of: self.source.clone(), what }),
             None => Ok(()),
         }
     }
@@ -134,6 +134,7 @@ mod tests {
         says(|m| m.cpus.clear(), "there is no CPU");
         says(|m| m.cpus.swap(0, 1), "CPU 0 is out of order or listed twice");
         says(|m| m.cpus[7].id = 9000, "CPU 9000 is beyond 8191");
+        says(|m| m.cpus.clear(), "topology of package:2 l3:1 core:2 pu:2 contradicts itself");
         says(|m| m.offline = "7-8".parse().unwrap(), "CPUs 7 are both online and offline");
         says(|m| m.nodes.push(m.nodes[0].clone()), "node 0 is out of order or listed twice");
         says(|m| m.cpus[0].core = 99, "CPU 0 refers to a core that does not list it");

@@ -8,10 +8,10 @@ use hwlocality::Topology;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::TopologyObjectID;
 use hwlocality::object::attributes::ObjectAttributes;
-use hwlocality::object::types::{OSDeviceType, ObjectType};
+use hwlocality::object::types::ObjectType;
 
+use super::seats::{Seat, seats};
 use crate::cpuset::{CpuSet, MAX_CPU};
-use crate::error::Error;
 use crate::machine::{Core, Cpu, Llc, Machine, Node, Package, Source};
 
 /// What hwloc knows: the machine, still without NICs, and where its NICs sit.
@@ -23,28 +23,14 @@ pub(crate) struct Described {
     pub(crate) seats: Vec<Seat>,
 }
 
-/// Where a NIC sits, as hwloc sees it.
-#[derive(Debug)]
-pub(crate) struct Seat {
-    /// Interface name.
-    pub(crate) name: String,
-    /// Hardware address.
-    pub(crate) mac: Option<String>,
-    /// Address of its PCI function.
-    pub(crate) pci: Option<String>,
-    /// The CPUs of the smallest part of the machine around it; `None` if that is the whole
-    /// machine, which hwloc also says of a device whose place it does not know.
-    pub(crate) cpus: Option<CpuSet>,
-}
-
 /// Turns a topology into plain data. `kernel_nodes` has the CPUs of every node as the kernel sees
 /// them; without it they are derived, see [`nodes_of_cpus`].
 pub(crate) fn describe(
     topology: &Topology,
     source: Source,
     kernel_nodes: Option<&BTreeMap<u32, CpuSet>>,
-) -> Result<Described, Error> {
-    let online = online_cpus(topology)?;
+) -> Described {
+    let online = online_cpus(topology);
     let node_of = match kernel_nodes {
         Some(nodes) => invert(nodes),
         None => nodes_of_cpus(topology, &online),
@@ -66,16 +52,12 @@ pub(crate) fn describe(
         offline: offline_cpus(topology, &online),
         nics: Vec::new(),
     };
-    Ok(Described { machine, seats: seats(topology, &online) })
+    Described { machine, seats: seats(topology, &online) }
 }
 
 /// The numbers of all CPUs in the topology.
-fn online_cpus(topology: &Topology) -> Result<CpuSet, Error> {
-    topology
-        .objects_with_type(ObjectType::PU)
-        .filter_map(TopologyObject::os_index)
-        .map(|id| small(id).filter(|&id| id <= MAX_CPU).ok_or(Error::CpuTooLarge(id)))
-        .collect()
+fn online_cpus(topology: &Topology) -> CpuSet {
+    topology.objects_with_type(ObjectType::PU).filter_map(|pu| small(pu.os_index()?)).collect()
 }
 
 /// CPUs of which hwloc knows that they exist and nothing more.
@@ -185,7 +167,7 @@ fn invert(nodes: &BTreeMap<u32, CpuSet>) -> BTreeMap<u32, u32> {
 }
 
 /// The online CPUs of an object.
-fn cpus_of(object: &TopologyObject, online: &CpuSet) -> CpuSet {
+pub(super) fn cpus_of(object: &TopologyObject, online: &CpuSet) -> CpuSet {
     // Asked one by one: a set in a damaged file can be infinite.
     let Some(set) = object.cpuset() else { return CpuSet::new() };
     online.iter().filter(|&cpu| set.is_set(cpu as usize)).collect()
@@ -225,44 +207,13 @@ fn distances(topology: &Topology) -> BTreeMap<u32, BTreeMap<u32, u32>> {
     table
 }
 
-/// The NICs that hwloc sees.
-fn seats(topology: &Topology, online: &CpuSet) -> Vec<Seat> {
-    topology
-        .objects_with_type(ObjectType::OSDevice)
-        .filter(|object| is_network(object))
-        .filter_map(|object| {
-            let around = object.first_non_io_ancestor();
-            let around = around.filter(|around| around.object_type() != ObjectType::Machine);
-            Some(Seat {
-                name: plain(object.name()?),
-                mac: object.info("Address").map(plain),
-                pci: object.ancestors().find_map(pci_address),
-                cpus: around.map(|around| cpus_of(around, online)),
-            })
-        })
-        .collect()
-}
-
-fn is_network(object: &TopologyObject) -> bool {
-    matches!(
-        object.attributes(),
-        Some(ObjectAttributes::OSDevice(device)) if device.device_type() == OSDeviceType::Network
-    )
-}
-
-/// The address of a PCI function as sysfs writes it.
-fn pci_address(object: &TopologyObject) -> Option<String> {
-    let Some(ObjectAttributes::PCIDevice(pci)) = object.attributes() else { return None };
-    let (domain, bus, device, function) =
-        (pci.domain(), pci.bus_id(), pci.bus_device(), pci.function());
-    Some(format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
-}
-
+/// An OS number, if it can be one of Linux's.
 fn small(number: usize) -> Option<u32> {
     u32::try_from(number).ok()
 }
 
-fn plain(text: &CStr) -> String {
+/// Text from hwloc; bytes that are not UTF-8 are replaced.
+pub(super) fn plain(text: &CStr) -> String {
     text.to_string_lossy().trim().to_owned()
 }
 
@@ -270,5 +221,5 @@ fn plain(text: &CStr) -> String {
 #[cfg(test)]
 pub(crate) fn test_machine(synthetic: &str) -> Machine {
     let topology = Topology::builder().from_synthetic(synthetic).unwrap().build().unwrap();
-    describe(&topology, Source::Xml(synthetic.into()), None).unwrap().machine
+    describe(&topology, Source::Xml(synthetic.into()), None).machine
 }
