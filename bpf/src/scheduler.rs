@@ -55,7 +55,9 @@ impl<'obj> Scheduler<'obj> {
         plan: &Plan,
     ) -> Result<Self> {
         let mut builder = SteerSkelBuilder::default();
-        builder.obj_builder.debug(options.verbose);
+        if options.verbose {
+            builder.obj_builder.debug(true);
+        }
         let open_opts = options.libbpf.clone().into_bpf_open_opts();
         let mut skel = scx_ops_open!(builder, slot, steer_ops, open_opts)?;
         skel.struct_ops.steer_ops_mut().exit_dump_len = options.exit_dump_len;

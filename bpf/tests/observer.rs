@@ -1,6 +1,8 @@
 //! The observer, loaded for real on this kernel, on loopback traffic. Needs root: without it, says
 //! that it is skipped.
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use std::{
     io::{Read, Write},
     mem::MaybeUninit,

@@ -1,6 +1,8 @@
 //! The telemetry, loaded for real on this kernel, on loopback traffic. The ops that use it need
 //! sched_ext and are tested in the lab. Needs root: without it, says that it is skipped.
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use std::{
     io::{Read, Write},
     mem::MaybeUninit,

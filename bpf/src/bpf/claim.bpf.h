@@ -37,11 +37,18 @@ struct {
 	__type(value, struct claim_timer);
 } claim_timers SEC(".maps");
 
+/*
+ * A CPU number as an index. Numbers are below MAX_CPUS (checked at load); the mask
+ * says so to the verifier without a branch that the compiler could move away.
+ */
+static __always_inline u32 slot(u32 cpu)
+{
+	return cpu & (MAX_CPUS - 1);
+}
+
 static __always_inline u32 core_of(s32 cpu)
 {
-	u32 core = (u32)cpu < MAX_CPUS ? cpu_plan[cpu].core : 0;
-
-	return core < MAX_CPUS ? core : 0;
+	return slot(cpu_plan[slot(cpu)].core);
 }
 
 static __always_inline bool is_claimed(s32 cpu, u64 now)

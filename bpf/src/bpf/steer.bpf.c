@@ -61,14 +61,12 @@ enum { DSQ_CPU = 1 << 16, DSQ_SHORT = 2 << 16, DSQ_NONE = 4 << 16, DSQ_RESCUE = 
 
 static __always_inline u32 llc_of(s32 cpu)
 {
-	u32 llc = (u32)cpu < MAX_CPUS ? cpu_plan[cpu].llc : 0;
-
-	return llc < MAX_LLCS ? llc : 0;
+	return cpu_plan[slot(cpu)].llc & (MAX_LLCS - 1);
 }
 
 static __always_inline struct cpu_state *state_of(s32 cpu)
 {
-	return (u32)cpu < MAX_CPUS ? &cpu_states[cpu] : &cpu_states[0];
+	return &cpu_states[slot(cpu)];
 }
 
 static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
@@ -88,7 +86,7 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 
 static __always_inline bool is_nic_local(s32 cpu, u32 nic)
 {
-	return (u32)cpu < MAX_CPUS && nic < MAX_NICS && cpu_plan[cpu].nics_local & (1ULL << nic);
+	return cpu >= 0 && nic < MAX_NICS && cpu_plan[slot(cpu)].nics_local & (1ULL << nic);
 }
 
 /* Where is there room for one more long-flow thread? An unclaimed NIC-local core, else any. */
@@ -480,6 +478,11 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)
 {
 	s32 i, err = 0;
 
+	if (scx_bpf_nr_cpu_ids() > MAX_CPUS) {
+		scx_bpf_error("CPU numbers up to %u, but the tables end at %u",
+			      scx_bpf_nr_cpu_ids() - 1, MAX_CPUS);
+		return -E2BIG;
+	}
 	bpf_for (i, 0, scx_bpf_nr_cpu_ids()) {
 		err = scx_bpf_create_dsq(DSQ_CPU | i, -1);
 		if (err)
