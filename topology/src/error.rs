@@ -63,8 +63,21 @@ pub enum Error {
     /// hwloc failed on the live machine.
     #[error("hwloc cannot describe this machine: {0}; see what it says with: lstopo --of console")]
     Hwloc(String),
+    /// The kernel's files are not where they should be. Without them a NIC would seem to be absent
+    /// where it is only invisible.
+    #[error(
+        "there is no {}; mount the kernel's files with: mount -t {filesystem} none /{}",
+        path.display(),
+        if *filesystem == "sysfs" { "sys" } else { "proc" }
+    )]
+    NotMounted {
+        /// The directory that is missing.
+        path: PathBuf,
+        /// The type of the file system that holds it: `sysfs` or `proc`.
+        filesystem: &'static str,
+    },
     /// A kernel file that exists but cannot be read.
-    #[error("cannot read {}: {source}; is sysfs or procfs mounted there and readable?", path.display())]
+    #[error("cannot read {}: {source}; check who may read it with: ls -l FILE", path.display())]
     ReadKernel {
         /// The file in sysfs or procfs.
         path: PathBuf,
@@ -72,7 +85,10 @@ pub enum Error {
         source: io::Error,
     },
     /// A kernel file that holds something else than expected.
-    #[error("{} holds \"{text}\", which is not {wanted}; please report it with your kernel version", path.display())]
+    #[error(
+        "{} holds \"{text}\", which is not {wanted}; please report it with your kernel version",
+        path.display()
+    )]
     BadKernelValue {
         /// The file in sysfs or procfs.
         path: PathBuf,

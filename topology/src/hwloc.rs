@@ -21,8 +21,8 @@ pub(crate) use seats::Seat;
 const HIJACKERS: [&str; 5] =
     ["HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH", "HWLOC_THISSYSTEM"];
 
-/// The machine this runs on. An XML file from the environment is accepted only if `HWLOC_THISSYSTEM`
-/// says that it describes this machine, which is hwloc's way to skip a slow discovery.
+/// The machine this runs on. An XML file from the environment is accepted only where
+/// `HWLOC_THISSYSTEM` says that it is this machine, which is hwloc's way to skip a slow discovery.
 pub(crate) fn this_machine() -> Result<Topology, Error> {
     let topology = builder().and_then(build)?;
     if topology.is_this_system() {

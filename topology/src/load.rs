@@ -19,11 +19,11 @@ impl Machine {
     /// print a warning about odd firmware on stderr.
     ///
     /// # Errors
-    /// hwloc fails or was pointed at another machine by its environment variables, or a file in
-    /// sysfs or procfs cannot be read.
+    /// hwloc fails or was pointed at another machine by its environment variables, or sysfs or
+    /// procfs is not mounted or not readable.
     pub fn live() -> Result<Machine, Error> {
+        let root = Root::system().mounted()?;
         let topology = hwloc::this_machine()?;
-        let root = Root::system();
         let kernel_nodes = kernel_nodes(&root)?;
         let Described { mut machine, seats } =
             hwloc::describe(&topology, Source::Live, kernel_nodes.as_ref());

@@ -24,6 +24,18 @@ impl Root {
         Root(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(directory))
     }
 
+    /// Checks that the kernel's files are there at all; below, a missing one only means that the
+    /// kernel has nothing to say.
+    pub(crate) fn mounted(self) -> Result<Root, Error> {
+        for (directory, filesystem) in [("sys/devices/system", "sysfs"), ("proc/irq", "proc")] {
+            let path = self.path(directory);
+            if !path.is_dir() {
+                return Err(Error::NotMounted { path, filesystem });
+            }
+        }
+        Ok(self)
+    }
+
     /// The full path of `relative`, such as `sys/class/net`.
     pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
         self.0.join(relative)
@@ -121,6 +133,14 @@ mod tests {
         assert_eq!(number(Path::new("no/such/file")).unwrap(), None);
         assert_eq!(cpus(file("\n").path()).unwrap(), None);
         assert_eq!(names(Path::new("no/such/directory")).unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn kernel_files_that_are_not_mounted_are_an_error() {
+        assert!(Root::recorded("lab-sysfs").mounted().is_ok());
+        let error = Root::recorded("no-such-tree").mounted().unwrap_err().to_string();
+        assert!(error.contains("no-such-tree/sys/devices/system; mount"), "{error}");
+        assert!(error.ends_with("mount -t sysfs none /sys"), "{error}");
     }
 
     #[test]

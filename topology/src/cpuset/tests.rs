@@ -56,7 +56,7 @@ fn json_is_the_list_form() {
 
 proptest! {
     #[test]
-    fn display_then_parse_is_the_same_set(cpus in prop::collection::btree_set(0..=MAX_CPU, 0..200)) {
+    fn display_then_parse_is_the_same(cpus in prop::collection::btree_set(0..=MAX_CPU, 0..200)) {
         let cpus: CpuSet = cpus.into_iter().collect();
         prop_assert_eq!(cpus.to_string().parse::<CpuSet>().unwrap(), cpus);
     }
