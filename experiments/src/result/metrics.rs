@@ -35,7 +35,9 @@ pub(crate) struct Metric {
     pub(crate) name: &'static str,
     /// What it says, in a few words.
     pub(crate) about: &'static str,
-    /// Unit it is shown in; empty for shares.
+    /// Unit it is stored in; empty for shares.
+    pub(crate) stored_unit: &'static str,
+    /// Unit it is shown in.
     pub(crate) unit: &'static str,
     /// Stored value of one shown unit.
     scale: f64,
@@ -51,15 +53,15 @@ pub(crate) const METRICS: &[Metric] = {
     const fn metric(
         name: &'static str,
         about: &'static str,
-        (unit, scale): (&'static str, f64),
+        (stored_unit, unit, scale): (&'static str, &'static str, f64),
         better: Better,
         source: Source,
     ) -> Metric {
-        Metric { name, about, unit, scale, better, source }
+        Metric { name, about, stored_unit, unit, scale, better, source }
     }
-    const SHARE: (&str, f64) = ("", 1.0);
-    const PER_S: (&str, f64) = ("/s", 1.0);
-    const MICROSECONDS: (&str, f64) = ("µs", 1.0);
+    const SHARE: (&str, &str, f64) = ("", "", 1.0);
+    const PER_S: (&str, &str, f64) = ("/s", "/s", 1.0);
+    const MICROSECONDS: (&str, &str, f64) = ("µs", "µs", 1.0);
     &[
         metric(
             "local_share",
@@ -92,21 +94,21 @@ pub(crate) const METRICS: &[Metric] = {
         metric(
             "throughput_per_core",
             "long-flow payload per CPU-second of its threads and softirq",
-            ("MB/cpu-s", 1e6),
+            ("B/cpu-s", "MB/cpu-s", 1e6),
             Higher,
             Observe("/throughput_per_core"),
         ),
         metric(
             "rpcs_per_cpu_second",
             "RPCs per CPU-second of their threads and softirq",
-            ("/cpu-s", 1.0),
+            ("/cpu-s", "/cpu-s", 1.0),
             Higher,
             Observe("/rpcs_per_cpu_second"),
         ),
         metric(
             "long_bytes_per_s",
             "long-flow payload delivered",
-            ("MB/s", 1e6),
+            ("B/s", "MB/s", 1e6),
             Higher,
             Client("/long/bytes_per_s"),
         ),

@@ -8,6 +8,8 @@ mod schema;
 mod summarize;
 mod table;
 pub(crate) mod targets;
+#[cfg(test)]
+mod tests;
 mod types;
 
 pub(crate) use summarize::summarize;

@@ -26,15 +26,26 @@ pub(crate) enum Style {
 impl Style {
     fn heading(self, text: &str) -> String {
         match self {
-            Self::Terminal => format!("{text}\n"),
+            Self::Terminal => format!("{}\n", textwrap::fill(text, usize::from(WIDTH))),
             Self::Markdown => format!("### {text}\n\n"),
         }
     }
 
     fn item(self, text: &str) -> String {
         match self {
-            Self::Terminal => format!("  {text}\n"),
+            Self::Terminal => {
+                let width = textwrap::Options::new(usize::from(WIDTH));
+                let indented = width.initial_indent("  ").subsequent_indent("    ");
+                format!("{}\n", textwrap::fill(text, indented))
+            }
             Self::Markdown => format!("- {text}\n"),
+        }
+    }
+
+    fn paragraph(self, text: &str) -> String {
+        match self {
+            Self::Terminal => format!("{}\n\n", textwrap::fill(text, usize::from(WIDTH))),
+            Self::Markdown => format!("{text}\n\n"),
         }
     }
 
@@ -69,7 +80,7 @@ pub(crate) fn table(result: &AbResult, style: Style) -> String {
         text.push('\n');
     }
     if let Some(caveat) = result.environment.caveat() {
-        text += &format!("{caveat}\n\n");
+        text += &style.paragraph(caveat);
     }
     if !result.warnings.is_empty() {
         text += &style.heading("Warnings");

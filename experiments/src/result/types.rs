@@ -10,8 +10,10 @@ use crate::stats::Ratio;
 /// The result of one A/B run: the same workload under several arms, interleaved, in one or more
 /// steering worlds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "Result of steer-bench ab, version 1")]
 pub(crate) struct AbResult {
     /// Format of this file.
+    #[schemars(extend("const" = 1))]
     pub(crate) version: u32,
     /// The arm that is compared with each of the others.
     pub(crate) subject: String,
@@ -149,7 +151,7 @@ pub(crate) struct Sample {
 /// One steering world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct World {
-    /// By arm, then by metric.
+    /// By arm, then by metric; `x-metrics` of this schema says what each metric is.
     pub(crate) arms: IndexMap<String, IndexMap<String, Summary>>,
     /// By metric, then by pair of arms, like `scx_steer/default`. Null when a sample lacks the
     /// metric or the reference is zero.

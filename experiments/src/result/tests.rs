@@ -1,0 +1,170 @@
+//! Results worked out from the recorded samples in `tests/data/result.json`.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::metrics::METRICS;
+use super::{AbResult, Header, Sample, Style, schema, summarize, table};
+
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/result.json");
+const SCHEMA: &str = include_str!("../../schema/result-v1.json");
+
+fn recorded() -> AbResult {
+    AbResult::read(Path::new(RECORDED)).unwrap()
+}
+
+/// Works a result out anew from its own samples, or from others.
+fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
+    let header = Header {
+        subject: result.subject.clone(),
+        arms: ["default", "scx_steer", "pinned"].map(String::from).to_vec(),
+        command: result.command.clone(),
+        seed: result.seed,
+        environment: result.environment.clone(),
+        workload: result.workload.clone(),
+        warnings: Vec::new(),
+    };
+    summarize(header, samples)
+}
+
+fn edited(edit: impl Fn(&mut Sample)) -> AbResult {
+    let result = recorded();
+    let mut samples = result.raw.clone();
+    samples.iter_mut().for_each(edit);
+    again(&result, samples)
+}
+
+/// After a change of the metrics, run once with UPDATE_DATA=1 to work the recorded file out anew.
+#[test]
+fn all_figures_follow_from_the_samples() {
+    let result = recorded();
+    let again = again(&result, result.raw.clone());
+    if std::env::var_os("UPDATE_DATA").is_some() {
+        again.write(Path::new(RECORDED)).unwrap();
+    }
+    assert!(again == result, "the recorded figures are not those of its samples");
+}
+
+#[test]
+fn the_recorded_result_reads_well() {
+    let text = table(&recorded(), Style::Terminal);
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(widest <= 100, "{widest} columns");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn the_recorded_result_reads_well_in_markdown() {
+    insta::assert_snapshot!(table(&recorded(), Style::Markdown));
+}
+
+#[test]
+fn the_committed_schema_is_current() {
+    assert!(schema::text().unwrap() == SCHEMA, "run `steer-bench schema` to make it anew");
+}
+
+#[test]
+fn the_schema_fits_results_and_nothing_else() {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let good = serde_json::to_value(recorded()).unwrap();
+    assert!(validator.is_valid(&good));
+    for (pointer, bad) in [
+        ("/version", json!(2)),
+        ("/pairs", json!("five")),
+        ("/worlds/auto/arms/default/rpc_p99/median", json!("fast")),
+        ("/worlds/auto/ratios/rpc_p99/scx_steer~1default", json!(1.0)),
+        ("/raw/0/round", json!(-1)),
+    ] {
+        let mut result = good.clone();
+        *result.pointer_mut(pointer).unwrap() = bad;
+        assert!(!validator.is_valid(&result), "{pointer}");
+    }
+}
+
+#[test]
+fn a_metric_that_one_sample_lacks_has_no_median_and_no_ratio() {
+    let result = edited(|sample| {
+        if sample.arm == "pinned" && sample.round == 2 {
+            sample.observe["home_share"] = Value::Null;
+        }
+    });
+    let world = &result.worlds["auto"];
+    let home = &world.arms["pinned"]["home_share"];
+    assert_eq!((home.median, home.samples.len(), home.samples[2]), (None, 5, None));
+    assert_eq!(world.ratios["home_share"]["scx_steer/pinned"], None);
+    assert!(world.ratios["home_share"]["scx_steer/default"].is_some());
+    let expected = "auto, pinned: home_share is unknown in 1 of 5 samples";
+    assert!(result.warnings.iter().any(|warning| warning.starts_with(expected)));
+}
+
+#[test]
+fn an_arm_against_itself_shows_no_difference() {
+    let result = recorded();
+    let of = |arm: &str| result.raw.iter().filter(|s| s.arm == arm).cloned().collect::<Vec<_>>();
+    let mut samples = of("default");
+    let renamed = samples.clone().into_iter().map(|s| Sample { arm: "scx_steer".into(), ..s });
+    samples.extend(renamed);
+    let result = again(&result, samples);
+    for ratios in result.worlds["auto"].ratios.values() {
+        if let Some(ratio) = ratios["scx_steer/default"] {
+            assert_eq!((ratio.lo, ratio.median, ratio.hi), (1.0, 1.0, 1.0));
+        }
+    }
+}
+
+#[test]
+fn a_run_that_was_cut_short_keeps_the_pairs_it_has() {
+    let result = recorded();
+    let mut samples = result.raw.clone();
+    samples.retain(|sample| sample.round < 2 || (sample.round == 2 && sample.arm == "scx_steer"));
+    let result = again(&result, samples);
+    assert_eq!(result.pairs, 2);
+    assert_eq!(result.worlds["auto"].arms["scx_steer"]["rpc_rate"].samples.len(), 3);
+    assert!(result.worlds["auto"].ratios["rpc_rate"]["scx_steer/default"].is_some());
+    assert!(result.warnings.iter().any(|w| w.contains("auto: 2 complete rounds say little")));
+}
+
+#[test]
+fn no_samples_are_no_result_but_no_crash() {
+    let result = again(&recorded(), Vec::new());
+    assert_eq!((result.pairs, result.worlds.len()), (0, 0));
+    table(&result, Style::Terminal);
+}
+
+#[test]
+fn doubtful_samples_are_told() {
+    let result = edited(|sample| {
+        if sample.round == 0 {
+            sample.client["errors"] = json!(["long flow 0: connection reset"]);
+        } else if sample.round == 1 {
+            sample.observe["version"] = json!(9);
+        }
+    });
+    let told = |part: &str| result.warnings.iter().any(|warning| warning.contains(part));
+    assert!(told("the client failed, its figures are partial: long flow 0: connection reset"));
+    assert!(told("observe has version 9, 1 is understood"));
+}
+
+#[test]
+fn metric_names_are_unique_and_sums_need_all_parts() {
+    let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), METRICS.len());
+    let result = edited(|sample| {
+        sample.observe["none"].as_object_mut().unwrap().remove("switches_per_s");
+    });
+    assert_eq!(result.worlds["auto"].arms["default"]["switches"].median, None);
+}
+
+#[test]
+fn what_is_written_is_what_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result.json");
+    let result = recorded();
+    result.write(&path).unwrap();
+    assert_eq!(AbResult::read(&path).unwrap(), result);
+    assert_eq!(folder.path().read_dir().unwrap().count(), 1, "no draft is left behind");
+}
