@@ -24,3 +24,14 @@ pub use telemetry::Telemetry;
 
 /// Where libbpf keeps an opened object; it must outlive what is loaded from it.
 pub type ObjectSlot = std::mem::MaybeUninit<libbpf_rs::OpenObject>;
+
+/// Sends libbpf's messages to the log: warnings as such, the rest as debug messages.
+pub fn log_libbpf() {
+    libbpf_rs::set_print(Some((libbpf_rs::PrintLevel::Debug, |level, message| {
+        let message = message.trim_end();
+        match level {
+            libbpf_rs::PrintLevel::Warn => log::warn!("{message}"),
+            _ => log::debug!("{message}"),
+        }
+    })));
+}

@@ -28,8 +28,6 @@ use skel::{SteerSkel, SteerSkelBuilder};
 /// How to load, apart from what to schedule by.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
-    /// Print libbpf's and the verifier's debug output.
-    pub verbose: bool,
     /// Bytes of debug dump to keep when the kernel ejects the scheduler; 0 = the kernel's default.
     pub exit_dump_len: u32,
     /// Passed on to libbpf.
@@ -54,10 +52,7 @@ impl<'obj> Scheduler<'obj> {
         places: &intf::place_settings,
         plan: &Plan,
     ) -> Result<Self> {
-        let mut builder = SteerSkelBuilder::default();
-        if options.verbose {
-            builder.obj_builder.debug(true);
-        }
+        let builder = SteerSkelBuilder::default();
         let open_opts = options.libbpf.clone().into_bpf_open_opts();
         let mut skel = scx_ops_open!(builder, slot, steer_ops, open_opts)?;
         skel.struct_ops.steer_ops_mut().exit_dump_len = options.exit_dump_len;

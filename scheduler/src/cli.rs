@@ -51,7 +51,7 @@ pub(crate) struct ScheduleArgs {
     #[arg(long)]
     pub(crate) help_stats: bool,
 
-    /// Say more; twice: libbpf and the verifier too.
+    /// Say more: what libbpf does too.
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 

@@ -17,6 +17,7 @@ pub(crate) fn init(verbose: u8) -> Result<()> {
         .set_target_level(LevelFilter::Off)
         .set_thread_level(LevelFilter::Off)
         .build();
+    steer_bpf::log_libbpf();
     TermLogger::init(level, config, TerminalMode::Stderr, ColorChoice::Auto)
         .context("setting up the log")
 }

@@ -58,11 +58,7 @@ fn serve(
 ) -> Result<Next> {
     let mut devices = NetworkDevices::now()?;
     let plan = Plan::new(&Machine::live()?);
-    let options = LoadOptions {
-        verbose: args.verbose > 1,
-        exit_dump_len: args.exit_dump_len,
-        libbpf: args.libbpf.clone(),
-    };
+    let options = LoadOptions { exit_dump_len: args.exit_dump_len, libbpf: args.libbpf.clone() };
     let mut slot = MaybeUninit::uninit();
     let mut scheduler = Scheduler::attach(
         &mut slot,

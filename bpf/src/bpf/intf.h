@@ -93,6 +93,7 @@ enum steer_counter {
 struct observed_cpu {
 	u64 run_ns[NR_CLASSES];
 	u64 softirq_ns;
+	u64 softirq_class_ns[NR_CLASSES]; /* of softirq_ns: by class of the flow it served */
 	u64 irq_ns;
 	u64 switches[NR_CLASSES];
 	u64 migrations[NR_CLASSES];
@@ -111,6 +112,7 @@ struct observed_cpu {
 	u64 slice_stolen;
 	u64 softirq_start;
 	u64 softirq_irq;
+	u64 softirq_class; /* of the flow whose packet it last handled, NR_CLASSES before one */
 	u64 irq_start;
 	u64 window;
 	u64 window_long_ns;

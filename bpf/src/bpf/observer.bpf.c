@@ -5,6 +5,7 @@
  *   socket events     → bytes by class, on a NIC-local / home / same-LLC CPU or not
  *   sched_switch      → CPU time by class, switches, windows shared by long and short
  *   softirq, irq      → time taken out of whatever thread they interrupted
+ *   tcp_probe         → which class of flow the softirq worked for
  *   sched_migrate_task→ migrations by class
  *
  * It shares the definitions of burst and class with the scheduler (flow.h,
@@ -100,18 +101,29 @@ static void add_to_windows(struct observed_cpu *c, u8 class, u64 ns, u64 now)
 	c->window_short_ns += is_short ? ns : 0;
 }
 
+/* Credit the softirq in progress, if any, with the time since it was last credited. */
+static void settle_softirq(struct observed_cpu *c, u64 now)
+{
+	u64 elapsed, stolen, ran;
+
+	if (!c->softirq_start || now <= c->softirq_start)
+		return;
+	elapsed = now - c->softirq_start;
+	stolen = c->irq_ns - c->softirq_irq;
+	ran = elapsed > stolen ? elapsed - stolen : 0;
+	c->softirq_ns += ran;
+	if (c->softirq_class < NR_CLASSES)
+		c->softirq_class_ns[c->softirq_class & (NR_CLASSES - 1)] += ran;
+	c->softirq_start = now;
+	c->softirq_irq = c->irq_ns;
+}
+
 /* Credit the time since the last event on this CPU to @p and to the softirq in progress. */
 static void settle_cpu(struct observed_cpu *c, struct task_struct *p, u64 now)
 {
 	u64 elapsed, stolen, ran;
 
-	if (c->softirq_start && now > c->softirq_start) {
-		elapsed = now - c->softirq_start;
-		stolen = c->irq_ns - c->softirq_irq;
-		c->softirq_ns += elapsed > stolen ? elapsed - stolen : 0;
-		c->softirq_start = now;
-		c->softirq_irq = c->irq_ns;
-	}
+	settle_softirq(c, now);
 	if (c->slice_start && now > c->slice_start && !(p->flags & PF_IDLE)) {
 		elapsed = now - c->slice_start;
 		stolen = c->softirq_ns + c->irq_ns - c->slice_stolen;
@@ -153,9 +165,33 @@ int BPF_PROG(observe_softirq_entry)
 	struct observed_cpu *c = this_cpu();
 
 	if (c) {
+		c->softirq_class = NR_CLASSES;
 		c->softirq_irq = c->irq_ns;
 		c->softirq_start = bpf_ktime_get_ns();
 	}
+	return 0;
+}
+
+/*
+ * TCP takes a segment from softirq (net/ipv4/tcp_input.c). The softirq's time up to
+ * the first segment is that segment's, as the driver worked for it; later time is
+ * that of the segment before, whose protocol work it is.
+ */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(observe_segment, struct sock *sk, struct sk_buff *skb)
+{
+	struct observed_cpu *c = this_cpu();
+	struct flow *f;
+	u8 class;
+
+	if (!c || !c->softirq_start)
+		return 0;
+	f = bpf_sk_storage_get(&flows, sk, 0, 0);
+	class = f ? f->class : CLASS_NONE;
+	if (c->softirq_class == NR_CLASSES)
+		c->softirq_class = class;
+	settle_softirq(c, bpf_ktime_get_ns());
+	c->softirq_class = class;
 	return 0;
 }
 
@@ -163,12 +199,9 @@ SEC("tp_btf/softirq_exit")
 int BPF_PROG(observe_softirq_exit)
 {
 	struct observed_cpu *c = this_cpu();
-	u64 elapsed, irq;
 
-	if (c && c->softirq_start) {
-		elapsed = bpf_ktime_get_ns() - c->softirq_start;
-		irq = c->irq_ns - c->softirq_irq;
-		c->softirq_ns += elapsed > irq ? elapsed - irq : 0;
+	if (c) {
+		settle_softirq(c, bpf_ktime_get_ns());
 		c->softirq_start = 0;
 	}
 	return 0;

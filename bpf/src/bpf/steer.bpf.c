@@ -338,28 +338,31 @@ static __always_inline bool take(u64 dsq)
 /* Virtual time of the first thread of @dsq, or the far future. */
 static u64 head_vtime(u64 dsq)
 {
-	struct task_struct *p;
+	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
 
-	if (!scx_bpf_dsq_nr_queued(dsq))
-		return ~0ULL;
-	p = __COMPAT_scx_bpf_dsq_peek(dsq);
 	return p ? p->scx.dsq_vtime : ~0ULL;
+}
+
+/* Of two queues, the one whose first thread is further behind; an empty one never. */
+static u64 earlier(u64 a, u64 b)
+{
+	if (!b || !scx_bpf_dsq_nr_queued(b))
+		return a;
+	if (!a || !scx_bpf_dsq_nr_queued(a))
+		return b;
+	return time_before(head_vtime(b), head_vtime(a)) ? b : a;
 }
 
 /* From the queues that belong to @cpu, the thread furthest behind. */
 static bool take_own(s32 cpu, bool claimed)
 {
-	u64 dsqs[3] = {DSQ_CPU | cpu, DSQ_NONE | llc_of(cpu), DSQ_SHORT | llc_of(cpu)};
-	u64 v_cpu = head_vtime(dsqs[0]), v_none = head_vtime(dsqs[1]);
-	u64 v_short = claimed ? ~0ULL : head_vtime(dsqs[2]);
+	u64 own = DSQ_CPU | cpu, none = DSQ_NONE | llc_of(cpu);
+	u64 brief = claimed ? 0 : DSQ_SHORT | llc_of(cpu);
 
-	if (v_short != ~0ULL && !time_after(v_short, v_cpu) && !time_after(v_short, v_none) &&
-	    take(dsqs[2]))
-		return true;
-	if (v_none != ~0ULL && time_before(v_none, v_cpu) && take(dsqs[1]))
+	if (take(earlier(earlier(own, brief), none)))
 		return true;
 	/* the first in line may be barred from this CPU by its affinity: then anyone who is not */
-	return take(dsqs[0]) || (!claimed && take(dsqs[2])) || take(dsqs[1]);
+	return take(own) || (brief && take(brief)) || take(none);
 }
 
 /* Has the first thread of @dsq waited too long? Then an idle CPU that it may use, else -1. */

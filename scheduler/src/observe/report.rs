@@ -34,9 +34,9 @@ pub(crate) struct Report {
     home_share: Option<f64>,
     llc_share: Option<f64>,
     mixed_share: Option<f64>,
-    /// Long-flow payload bytes per CPU-second of long-flow threads, softirq and irq.
+    /// Long-flow payload bytes per CPU-second of long-flow threads and the softirq for them.
     throughput_per_core: Option<f64>,
-    /// Requests served per CPU-second of short-flow threads, softirq and irq.
+    /// Requests served per CPU-second of short-flow threads and the softirq for them.
     rpcs_per_cpu_second: Option<f64>,
     timeline: Timeline,
 }
@@ -51,7 +51,11 @@ struct ReportedNic {
 /// What every class has. A mixed thread counts under the class that costs it more.
 #[derive(Debug, Serialize)]
 struct Class {
+    /// CPU-seconds of its threads, without the softirq and irq that interrupted them.
     cpu_s: f64,
+    /// Softirq and irq seconds that served its flows. What no flow can be named for (timers, the
+    /// interrupts themselves) is shared out in proportion.
+    softirq_s: f64,
     switches_per_s: f64,
     migrations_per_s: f64,
 }
@@ -91,7 +95,16 @@ impl Report {
             sum(&|cpu| counters(cpu)[class as usize])
         };
         let seconds = elapsed.as_secs_f64();
+        let softirq_s = sum(&|cpu| cpu.softirq_ns) as f64 / 1e9;
+        let irq_s = sum(&|cpu| cpu.irq_ns) as f64 / 1e9;
+        let served = |class| of(|cpu| &cpu.softirq_class_ns, class) as f64;
+        let all_served = served(LONG) + served(SHORT) + served(NONE);
         let class = |class| Class {
+            softirq_s: if all_served > 0.0 {
+                (softirq_s + irq_s) * served(class) / all_served
+            } else {
+                0.0
+            },
             cpu_s: of(|cpu| &cpu.run_ns, class) as f64 / 1e9,
             switches_per_s: of(|cpu| &cpu.switches, class) as f64 / seconds,
             migrations_per_s: of(|cpu| &cpu.migrations, class) as f64 / seconds,
@@ -107,12 +120,9 @@ impl Report {
             messages: sum(&|cpu| cpu.messages),
             class: class(SHORT),
         };
-        let softirq_s = sum(&|cpu| cpu.softirq_ns) as f64 / 1e9;
-        let irq_s = sum(&|cpu| cpu.irq_ns) as f64 / 1e9;
         let placed = sum(&|cpu| cpu.placed_bytes);
-        // as DESIGN defines it: the threads of the class, and all softirq and irq of the host
         let per_cpu_second = |amount: u64, class: &Class| {
-            (amount > 0).then(|| amount as f64 / (class.cpu_s + softirq_s + irq_s))
+            (amount > 0).then(|| amount as f64 / (class.cpu_s + class.softirq_s))
         };
         Self {
             version: VERSION,
@@ -184,8 +194,8 @@ impl fmt::Display for Report {
         }
         writeln!(
             f,
-            "{:<8} {:>10} {:>12} {:>12} {:>12} {:>14}",
-            "class", "CPU s", "received MB", "sent MB", "switches/s", "migrations/s"
+            "{:<8} {:>10} {:>10} {:>12} {:>12} {:>12} {:>14}",
+            "class", "CPU s", "softirq s", "received MB", "sent MB", "switches/s", "migrations/s"
         )?;
         for (name, class, bytes) in [
             ("long", &long.class, Some((long.bytes_received, long.bytes_sent))),
@@ -197,14 +207,15 @@ impl fmt::Display for Report {
             };
             writeln!(
                 f,
-                "{name:<8} {:>10.2} {:>12} {:>12} {:>12.1} {:>14.1}",
+                "{name:<8} {:>10.2} {:>10.2} {:>12} {:>12} {:>12.1} {:>14.1}",
                 class.cpu_s,
+                class.softirq_s,
                 megabytes(bytes.map(|b| b.0)),
                 megabytes(bytes.map(|b| b.1)),
                 class.switches_per_s,
                 class.migrations_per_s
             )?;
         }
-        writeln!(f, "softirq  {:>10.2}\nirq      {:>10.2}", self.softirq_s, self.irq_s)
+        writeln!(f, "in all   {:>21.2} softirq, {:.2} irq", self.softirq_s, self.irq_s)
     }
 }
