@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::lab::LabCommand;
+use crate::report::{self, ReportArgs};
 use crate::result::cli::{self as result, TableArgs};
 use crate::traffic::client::{self, ClientArgs};
 use crate::traffic::hog::{self, HogArgs};
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Hog(HogArgs),
     /// Print a result as tables.
     Table(TableArgs),
+    /// Turn a result into one self-contained HTML page.
+    Report(ReportArgs),
     /// Print the JSON Schema of results.
     Schema,
     /// The virtual lab and the A/B runs in it.
@@ -44,6 +47,7 @@ impl Command {
             Self::Client(args) => client::run(args),
             Self::Hog(args) => hog::run(args),
             Self::Table(args) => result::table(&args),
+            Self::Report(args) => report::run(&args),
             Self::Schema => result::schema(),
             Self::Lab(command) => command.run(),
         }

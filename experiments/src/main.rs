@@ -4,6 +4,7 @@
 mod cli;
 mod guest;
 mod lab;
+mod report;
 mod result;
 mod stats;
 mod traffic;

@@ -16,6 +16,11 @@ impl CpuList {
         Self(vec![self.0[index % self.0.len()]])
     }
 
+    /// Whether the CPU is in the list.
+    pub(crate) fn contains(&self, cpu: usize) -> bool {
+        self.0.binary_search(&cpu).is_ok()
+    }
+
     /// Pins the calling thread to exactly these CPUs.
     ///
     /// # Errors

@@ -1,0 +1,70 @@
+//! The facts around the figures: doubts, machine, workload, and what the words mean.
+
+use maud::{Markup, html};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::result::AbResult;
+use crate::result::metrics::METRICS;
+
+/// Reasons to doubt a figure; nothing when there are none.
+pub(super) fn warnings(result: &AbResult) -> Markup {
+    /// Warnings that are shown without being asked for.
+    const FEW: usize = 5;
+    let warnings = &result.warnings;
+    html! {
+        @if !warnings.is_empty() {
+            details.warnings open[warnings.len() <= FEW] {
+                summary { "Warnings (" (warnings.len()) ")" }
+                ul { @for warning in warnings { li { (warning) } } }
+            }
+        }
+    }
+}
+
+/// The measured machine, the traffic, and the command that measured.
+pub(super) fn environment(result: &AbResult) -> Markup {
+    html! {
+        div.columns {
+            div { h3 { "Machine" } (list(&result.environment)) }
+            div { h3 { "Workload" } (list(&result.workload)) }
+        }
+        h3 { "Command" }
+        pre { (result.command.join(" ")) }
+    }
+}
+
+/// The known fields of a record, by name.
+fn list(record: &impl Serialize) -> Markup {
+    let fields = serde_json::to_value(record).unwrap_or_default();
+    let fields = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    html! {
+        dl {
+            @for (name, value) in fields { dt { (name.replace('_', " ")) } dd { (plain(value)) } }
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join("; "),
+        other => other.to_string(),
+    }
+}
+
+/// What metrics, ratios and intervals mean.
+pub(super) fn reading(result: &AbResult) -> Markup {
+    html! {
+        p {
+            "The arms of a round ran one after the other in random order, with the same source ports. "
+            "A ratio is the median of the rounds' own ratios of " (result.subject) " to another arm, so "
+            "that what changed from round to round cancels. Its interval is the 95 % bootstrap "
+            "percentile interval of that median; with five rounds it spans all of them, and between "
+            "equal arms excludes 1 about once in 16. A difference is claimed only where it excludes 1."
+        }
+        dl {
+            @for metric in METRICS { dt { (metric.name) } dd { (metric.about) } }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Ratios of the subject to each other arm with their 95 % intervals, all metrics on one axis.
+
+use maud::{Markup, html};
+
+use super::scale::Log;
+use super::svg::{self, Anchor};
+use crate::result::World;
+use crate::result::metrics::{Better, METRICS, Metric};
+use crate::stats::Ratio;
+
+const NAMES: f64 = 165.0;
+const PANEL: f64 = 430.0;
+/// Room inside a panel for the figures on its right.
+const FIGURES: f64 = 140.0;
+const ROW: f64 = 22.0;
+/// Room above the rows for the panel's name, and below for the axis.
+const HEAD: f64 = 26.0;
+const FOOT: f64 = 40.0;
+/// Ratios beyond these ends are drawn at them; the figures beside them are exact.
+const DOMAIN: (f64, f64) = (0.1, 10.0);
+
+/// The ratios of a world: a panel per reference arm.
+pub(super) fn intervals(world: &World) -> Markup {
+    let pairs: Vec<&String> = world.ratios.values().next().into_iter().flat_map(|r| r.keys()).collect();
+    let width = NAMES + PANEL * pairs.len() as f64;
+    let height = HEAD + ROW * METRICS.len() as f64 + FOOT;
+    svg::canvas(
+        width,
+        height,
+        "Ratios with 95 % intervals",
+        html! {
+            @for (row, metric) in METRICS.iter().enumerate() {
+                @let y = HEAD + ROW * (row as f64 + 0.5);
+                @if row % 2 == 0 {
+                    rect x="0" y=(svg::px(y - ROW / 2.0)) width=(width) height=(ROW) class="stripe" {}
+                }
+                (svg::text(6.0, y + 4.0, Anchor::Start, "label", metric.name))
+            }
+            @for (index, pair) in pairs.into_iter().enumerate() {
+                (panel(world, pair, NAMES + PANEL * index as f64))
+            }
+        },
+    )
+}
+
+fn panel(world: &World, pair: &str, left: f64) -> Markup {
+    let scale = Log::new(DOMAIN.0, DOMAIN.1, (left + 10.0, left + PANEL - FIGURES));
+    let bottom = HEAD + ROW * METRICS.len() as f64;
+    let middle = scale.at(1.0);
+    html! {
+        (svg::text(middle, 14.0, Anchor::Middle, "name", pair))
+        @for tick in scale.ticks() {
+            @let x = scale.at(tick);
+            (svg::line((x, HEAD), (x, bottom), if tick == 1.0 { "one" } else { "grid" }))
+            (svg::text(x, bottom + 16.0, Anchor::Middle, "tick", &tick.to_string()))
+        }
+        (svg::text(middle, bottom + 33.0, Anchor::Middle, "note", "times the other arm's value"))
+        @for (row, metric) in METRICS.iter().enumerate() {
+            @let y = HEAD + ROW * (row as f64 + 0.5);
+            @let ratio = world.ratios.get(metric.name).and_then(|ratios| *ratios.get(pair)?);
+            (interval(metric, ratio, scale, y, left + PANEL - FIGURES + 12.0))
+        }
+    }
+}
+
+fn interval(metric: &Metric, ratio: Option<Ratio>, scale: Log, y: f64, figures: f64) -> Markup {
+    let Some(ratio) = ratio else {
+        return svg::text(figures, y + 4.0, Anchor::Start, "note", "undefined");
+    };
+    let class = claim(metric, ratio);
+    html! {
+        g class=(class) {
+            title { (metric.name) ": " (ratio) ", " (class) }
+            (svg::line((scale.at(ratio.lo), y), (scale.at(ratio.hi), y), "whisker"))
+            @for end in [ratio.lo, ratio.hi].into_iter().filter(|&end| scale.holds(end)) {
+                (svg::line((scale.at(end), y - 4.0), (scale.at(end), y + 4.0), "whisker"))
+            }
+            circle cx=(svg::px(scale.at(ratio.median))) cy=(svg::px(y)) r="4" {}
+            (svg::text(figures, y + 4.0, Anchor::Start, "value", &ratio.to_string()))
+        }
+    }
+}
+
+/// What may be claimed; nothing while the interval holds 1.
+fn claim(metric: &Metric, ratio: Ratio) -> &'static str {
+    match (ratio.excludes_one(), metric.better, ratio.median > 1.0) {
+        (false, _, _) => "no-claim",
+        (true, Better::Higher, true) | (true, Better::Lower, false) => "better",
+        (true, _, _) => "worse",
+    }
+}

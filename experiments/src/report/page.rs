@@ -1,0 +1,123 @@
+//! The page: the order of its parts, its frame and its tables.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{bars, cdf, facts, intervals, svg, timeline, verdict};
+use crate::result::{AbResult, World, metrics::METRICS};
+
+/// The whole page.
+pub(super) fn page(result: &AbResult) -> Markup {
+    let arms: Vec<&String> = result.worlds.values().next().into_iter().flat_map(|w| w.arms.keys()).collect();
+    let title = title(&result.subject, &arms);
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    p.subtitle { (subtitle(result)) }
+                }
+                main {
+                    section { h2 { "Verdict" } (verdict::verdict(result)) (caveat(result)) }
+                    (facts::warnings(result))
+                    @for (name, world) in &result.worlds { (section(result, name, world)) }
+                    section { h2 { "Where this was measured" } (facts::environment(result)) }
+                    section { h2 { "How to read this" } (facts::reading(result)) }
+                }
+            }
+        }
+    }
+}
+
+fn title(subject: &str, arms: &[&String]) -> String {
+    let others: Vec<_> = arms.iter().filter(|arm| **arm != subject).map(|arm| arm.as_str()).collect();
+    format!("{subject} against {}", others.join(" and "))
+}
+
+/// What, where and how often, in a line; what is unknown is left out.
+fn subtitle(result: &AbResult) -> String {
+    let (machine, work) = (&result.environment, &result.workload);
+    let parts = [
+        machine.subject_version.clone(),
+        machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
+        machine.shape.as_ref().map(|shape| format!("{shape} CPUs")),
+        Some(format!("{} long flows at {}", work.long_flows, work.long_rate)),
+        Some(format!("{} RPC connections of {}", work.rpc_connections, work.rpc_size)),
+        Some(format!("{} interleaved rounds", result.pairs)),
+        machine.started.clone(),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+fn caveat(result: &AbResult) -> Markup {
+    html! { @if let Some(caveat) = result.environment.caveat() { p.caveat { (caveat) } } }
+}
+
+fn section(result: &AbResult, name: &str, world: &World) -> Markup {
+    let arms: Vec<&String> = world.arms.keys().collect();
+    html! {
+        section {
+            h2 { "Steering: " (name) }
+            p.note { (about(name)) }
+            h3 { "Medians" }
+            p.note { "Bars are medians over the rounds, dots single rounds." }
+            (bars::bars(world))
+            h3 { "Ratios" }
+            p.note { "Coloured where the 95 % interval excludes 1." }
+            (svg::legend([("better", "better"), ("worse", "worse"), ("no-claim", "no claim")]
+                .map(|(class, name)| (class.to_string(), name))))
+            div.scroll { (intervals::intervals(world)) }
+            h3 { "RPC latency" }
+            p.note { "Share of RPCs answered within a time, all rounds together." }
+            (cdf::cdf(result, name, &arms))
+            h3 { "Who used the CPUs" }
+            p.note {
+                "Share of each CPU's time, from the round nearest the median throughput per core. "
+                "White is idle."
+            }
+            (timeline::timeline(result, name, &arms))
+            details { summary { "All figures" } div.scroll { (table(world)) } }
+        }
+    }
+}
+
+/// What a steering world is.
+fn about(name: &str) -> &'static str {
+    match name {
+        "auto" => "A flow's packets arrive on the queue its thread last sent from, as with aRFS.",
+        "hash" => "A hash of the connection picks the queue, as with RSS.",
+        "explicit" => "A rule picks the queue by source port, as with ntuple filters.",
+        _ => "",
+    }
+}
+
+fn table(world: &World) -> Markup {
+    let pairs: Vec<&String> = world.ratios.values().next().into_iter().flat_map(|r| r.keys()).collect();
+    html! {
+        table.figures {
+            thead { tr {
+                th { "metric" } th { "unit" }
+                @for arm in world.arms.keys() { th.number { (arm) } }
+                @for pair in &pairs { th.number { (pair) } }
+            } }
+            tbody { @for metric in METRICS { tr {
+                th scope="row" { (metric.name) } td { (metric.unit) }
+                @for arm in world.arms.values() {
+                    @let median = arm.get(metric.name).and_then(|summary| summary.median);
+                    td.number { (median.map_or("–".into(), |median| metric.show(median))) }
+                }
+                @for pair in &pairs {
+                    @let ratio = world.ratios.get(metric.name).and_then(|ratios| *ratios.get(*pair)?);
+                    td.number { (ratio.map_or("–".into(), |ratio| ratio.to_string())) }
+                }
+            } } }
+        }
+    }
+}
