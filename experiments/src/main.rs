@@ -6,6 +6,7 @@ mod guest;
 mod lab;
 mod report;
 mod result;
+mod run;
 mod stats;
 mod traffic;
 

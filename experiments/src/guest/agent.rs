@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::{Component, Path};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -69,7 +69,9 @@ fn answer(request: Request, jobs: &Jobs, alive: &mut dyn FnMut() -> Result<()>) 
         }
         Request::Signal { name, signal } => jobs.get(&name)?.signal(signal).map(done),
         Request::Wait { name, timeout_s } => {
-            jobs.get(&name)?.wait(duration(timeout_s)?, alive).map(Reply::Finished)
+            let job = jobs.get(&name)?;
+            let ended = job.wait(duration(timeout_s)?, alive)?;
+            Ok(if ended { Reply::Finished(job.finished()) } else { Reply::Running(job.finished()) })
         }
     }
 }
@@ -95,12 +97,11 @@ fn list(path: &str) -> Result<String> {
     Ok(names.join("\n"))
 }
 
-/// Kernel settings only: the host has no business elsewhere.
-fn setting(path: &str) -> Result<&Path> {
-    let path = Path::new(path);
-    let climbs = path.components().any(|component| component == Component::ParentDir);
+/// Kernel settings only, symbolic links followed: the host has no business elsewhere.
+fn setting(path: &str) -> Result<PathBuf> {
+    let path = fs::canonicalize(path).with_context(|| format!("finding {path}"))?;
     let inside = ["/proc", "/sys"].iter().any(|root| path.starts_with(root));
-    ensure!(inside && !climbs, "{} is not under /proc or /sys", path.display());
+    ensure!(inside, "{} is not under /proc or /sys", path.display());
     Ok(path)
 }
 
@@ -116,8 +117,8 @@ mod tests {
 
     #[test]
     fn only_kernel_settings_can_be_reached() {
-        assert!(setting("/sys/kernel/sched_ext/state").is_ok());
-        for bad in ["/etc/passwd", "/sys/../etc/passwd", "proc/stat", "/system"] {
+        assert!(setting("/proc/sys/kernel/osrelease").is_ok());
+        for bad in ["/etc/passwd", "/sys/../etc/passwd", "/proc/self/cwd", "/proc/no-such-file"] {
             assert!(setting(bad).is_err(), "{bad} was let through");
         }
     }

@@ -75,10 +75,19 @@ impl Link {
     }
 
     /// Waits until the program has ended.
+    ///
+    /// # Errors
+    /// When the time is up before.
     pub(crate) fn wait(&mut self, name: &str, timeout: Duration) -> Result<Finished> {
+        self.ended(name, timeout)?.with_context(|| format!("{name} did not end within {timeout:?}"))
+    }
+
+    /// Waits until the program has ended; `None` when the time is up before.
+    pub(crate) fn ended(&mut self, name: &str, timeout: Duration) -> Result<Option<Finished>> {
         let request = Request::Wait { name: name.to_owned(), timeout_s: timeout.as_secs_f64() };
         match self.ask(&request, timeout)? {
-            Reply::Finished(finished) => Ok(finished),
+            Reply::Finished(finished) => Ok(Some(finished)),
+            Reply::Running(_) => Ok(None),
             reply => bail!("the agent answered {reply:?} to {request:?}"),
         }
     }

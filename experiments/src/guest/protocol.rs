@@ -39,6 +39,8 @@ pub(super) enum Reply {
     Done(String),
     /// The program has ended.
     Finished(Finished),
+    /// The time is up and the program still runs; what it has said so far.
+    Running(Finished),
     /// It did not work.
     Failed(String),
 }

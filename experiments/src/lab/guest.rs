@@ -97,6 +97,17 @@ impl Guest {
         Ok(Self { link, net, kernel, console, qemu })
     }
 
+    /// What the guest's kernel has complained about since the last time it was asked: warnings,
+    /// oopses, stalls and sched_ext errors.
+    ///
+    /// # Errors
+    /// When the guest does not answer.
+    pub(crate) fn complaints(&mut self) -> Result<Vec<String>> {
+        let log = self.link.run(&["dmesg", "-c"], Duration::from_secs(30))?;
+        ensure!(log.success(), "dmesg failed in the guest: {}", log.last_words());
+        Ok(log.stdout.lines().filter(|line| complains(line)).map(str::to_owned).collect())
+    }
+
     /// Adds the console's end to an error, so that a guest that hangs or has panicked shows why.
     pub(crate) fn explain<T>(&mut self, result: Result<T>) -> Result<T> {
         let ended = self.qemu.ended()?;
@@ -105,6 +116,15 @@ impl Guest {
             false => self.console.tail(),
         })
     }
+}
+
+/// Whether a line of the kernel's log tells of a fault.
+fn complains(line: &str) -> bool {
+    const SIGNS: [&str; 7] =
+        ["WARNING:", "BUG:", "Oops", "Call Trace:", "stall", "hung task", "soft lockup"];
+    let of_scheduler = line.contains("sched_ext:")
+        && ["error", "failed", "aborted", "runtime"].iter().any(|word| line.contains(word));
+    of_scheduler || SIGNS.iter().any(|sign| line.contains(sign))
 }
 
 /// Waits until the agent answers.

@@ -1,13 +1,16 @@
 //! The virtual lab: kernels, guests, their network and the runs in them.
 
 mod console;
-mod guest;
+pub(crate) mod facts;
+pub(crate) mod guest;
 mod initramfs;
 mod kernel;
 pub(crate) mod net;
-mod progress;
-mod qemu;
-mod tool;
+pub(crate) mod progress;
+pub(crate) mod qemu;
+pub(crate) mod steering;
+mod steering_program;
+pub(crate) mod tool;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -24,6 +27,8 @@ pub(crate) enum LabCommand {
     /// Boot the virtual lab.
     #[command(subcommand)]
     Lab(BootCommand),
+    /// Compare schedulers on the same traffic, interleaved, in the lab.
+    Ab(Box<crate::run::ab::AbArgs>),
     /// Serve the lab from inside its guest; started by the guest's first process.
     #[command(hide = true)]
     Guest,
@@ -63,6 +68,7 @@ impl LabCommand {
                 Ok(())
             }
             Self::Lab(BootCommand::Shell(args)) => guest::shell(&args),
+            Self::Ab(args) => crate::run::ab::run(*args),
             Self::Guest => crate::guest::serve(),
         }
     }

@@ -14,7 +14,10 @@ use super::kernel::Kernel;
 use super::net::{self, Net};
 use super::tool;
 
-const PROGRAM: &str = "qemu-system-x86_64";
+/// The emulator.
+pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
+/// What runs the guest's instructions, for the record; [`Tier`] says how it is asked for.
+pub(crate) const ACCELERATOR: &str = "tcg";
 /// Memory of each NUMA node.
 const NODE_MEMORY: &str = "1G";
 

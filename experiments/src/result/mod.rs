@@ -14,4 +14,4 @@ mod types;
 
 pub(crate) use summarize::summarize;
 pub(crate) use table::{Style, table};
-pub(crate) use types::{AbResult, Environment, Header, Sample, World};
+pub(crate) use types::{AbResult, Environment, Header, Sample, Workload, World};

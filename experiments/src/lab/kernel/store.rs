@@ -53,6 +53,8 @@ pub(crate) struct Kernel {
     dir: PathBuf,
     /// The release, as `uname -r` prints it.
     pub(crate) release: String,
+    /// The packages it came from, as `NAME_VERSION_ARCHITECTURE.deb`.
+    pub(crate) packages: Vec<String>,
 }
 
 impl Kernel {
@@ -81,7 +83,8 @@ impl Kernel {
             let actual = sha256(&dir.join(name)).with_context(next)?;
             ensure!(&actual == expected, "{name}: SHA-256 differs from the manifest: {}", next());
         }
-        Ok(Self { dir: dir.to_owned(), release: manifest.kernel })
+        let packages = manifest.packages.into_iter().map(|package| package.file).collect();
+        Ok(Self { dir: dir.to_owned(), release: manifest.kernel, packages })
     }
 
     /// Writes the manifest of a folder that was just filled.

@@ -1,0 +1,169 @@
+//! `steer-bench ab`: the same workload under several arms, interleaved in random order, in each
+//! steering world, in one guest; results are saved after every round.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use fastrand::Rng;
+
+use super::arm::{Arm, SUBJECT};
+use super::environment;
+use super::sample::{self, Measured};
+use super::workload::{LongTool, WorkloadArgs};
+use crate::lab::facts::Facts;
+use crate::lab::guest::{Guest, GuestArgs};
+use crate::lab::progress::Progress;
+use crate::lab::steering::{Steering, Wheel};
+use crate::result::{self, AbResult, Header, Sample, Style};
+
+/// Source ports of the rounds lie from here on: the client uses a thousand and some above.
+const PORTS: std::ops::Range<u16> = 20_000..60_000;
+
+/// Flags of `steer-bench ab`.
+#[derive(Debug, Args)]
+pub(crate) struct AbArgs {
+    /// Rounds; in each, every arm is measured once, so that arms can be compared in pairs.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pairs: u32,
+    /// Ways of steering packets to queues and CPUs to measure in.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "auto,hash,explicit")]
+    worlds: Vec<Steering>,
+    /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
+    /// scheduler (bring its program with --with).
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "default,scx_steer,pinned"
+    )]
+    arms: Vec<Arm>,
+    /// An option for scx_steer in its arm; may be repeated.
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    steer_arg: Vec<String>,
+    /// Seed of the order of arms and of the source ports.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Folder for result.json, report.html and the guest's console.
+    #[arg(long, value_name = "DIR", default_value = "target/ab")]
+    out: PathBuf,
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    guest: GuestArgs,
+}
+
+/// Runs it.
+///
+/// # Errors
+/// At the first sample that fails; the rounds before it are saved.
+pub(crate) fn run(mut args: AbArgs) -> Result<()> {
+    args.prepare()?;
+    fs::create_dir_all(&args.out).with_context(|| format!("creating {}", args.out.display()))?;
+    let samples = args.worlds.len() * args.pairs as usize * args.arms.len();
+    let progress = Progress::rounds(samples as u64);
+    let mut guest = Guest::boot(&args.guest, Some(&args.out.join("console.log")), &progress)?;
+    let measured = measure(&args, &mut guest, &progress);
+    let result = guest.explain(measured)?;
+    drop(progress);
+    print!("{}", result::table(&result, Style::Terminal));
+    for file in [RESULT, REPORT] {
+        println!("{}", args.out.join(file).display());
+    }
+    Ok(())
+}
+
+const RESULT: &str = "result.json";
+const REPORT: &str = "report.html";
+
+impl AbArgs {
+    /// Checks what the flags' types cannot, and fills in what follows from them.
+    fn prepare(&mut self) -> Result<()> {
+        for (index, arm) in self.arms.iter().enumerate() {
+            let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
+            ensure!(!twice, "--arms names {} twice", arm.name);
+        }
+        for arm in self.arms.iter_mut().filter(|arm| arm.name == SUBJECT) {
+            arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
+        }
+        if self.arms.iter().any(|arm| arm.pinned) {
+            ensure!(
+                self.guest.shape.sockets > 1,
+                "the pinned arm puts RPCs on another node than the NIC's: use a --shape with two \
+                 nodes or leave it out of --arms"
+            );
+        }
+        if self.workload.long_tool == LongTool::Iperf3 {
+            self.guest.extra.push(PathBuf::from("/usr/bin/iperf3"));
+        }
+        Ok(())
+    }
+
+    fn header(&self, guest: &mut Guest, facts: &Facts) -> Result<Header> {
+        Ok(Header {
+            subject: SUBJECT.to_owned(),
+            arms: self.arms.iter().map(|arm| arm.name.clone()).collect(),
+            command: std::env::args().collect(),
+            seed: self.seed,
+            environment: environment::look(guest, &self.guest, facts)?,
+            workload: self.workload.describe(facts),
+            warnings: Vec::new(),
+        })
+    }
+}
+
+/// All rounds of all worlds.
+fn measure(args: &AbArgs, guest: &mut Guest, progress: &Progress) -> Result<AbResult> {
+    let facts = Facts::read(&mut guest.link)?;
+    let mut header = args.header(guest, &facts)?;
+    let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
+    let mut random = Rng::with_seed(args.seed);
+    let mut samples = Vec::new();
+    for &world in &args.worlds {
+        wheel.turn(world, &mut guest.link, &guest.net, &facts)?;
+        for round in 0..args.pairs {
+            let source_port = random.u16(PORTS);
+            let mut arms: Vec<&Arm> = args.arms.iter().collect();
+            random.shuffle(&mut arms);
+            for (order, arm) in (0..).zip(arms) {
+                let place = format!(
+                    "{}, round {} of {}, {}",
+                    world.name(),
+                    round + 1,
+                    args.pairs,
+                    arm.name
+                );
+                progress.step(place.clone());
+                let Measured { observe, client, doubts } =
+                    sample::take(guest, &facts, arm, &args.workload, source_port)
+                        .with_context(|| place.clone())?;
+                header.warnings.extend(doubts.iter().map(|doubt| format!("{place}: {doubt}")));
+                samples.push(Sample {
+                    world: world.name().to_owned(),
+                    arm: arm.name.clone(),
+                    round,
+                    order,
+                    source_port,
+                    observe,
+                    client,
+                });
+                progress.advance();
+            }
+            let mut unfinished = header.clone();
+            unfinished.warnings.push(format!(
+                "unfinished: holds {} of {} samples",
+                samples.len(),
+                args.worlds.len() * args.pairs as usize * args.arms.len()
+            ));
+            save(&result::summarize(unfinished, samples.clone()), &args.out)?;
+        }
+    }
+    let result = result::summarize(header, samples);
+    save(&result, &args.out)?;
+    Ok(result)
+}
+
+fn save(result: &AbResult, out: &Path) -> Result<()> {
+    result.write(&out.join(RESULT))
+}

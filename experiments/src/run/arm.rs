@@ -1,0 +1,68 @@
+//! The arms of an A/B run: what differs between samples that are compared.
+
+use std::str::FromStr;
+
+use anyhow::{Error, Result, bail, ensure};
+
+/// The arm whose ratios to the others are reported.
+pub(crate) const SUBJECT: &str = "scx_steer";
+
+/// One way of scheduling the same workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Arm {
+    /// Its name in results.
+    pub(crate) name: String,
+    /// Command line of the sched_ext scheduler to load in the guest, if there is one.
+    pub(crate) scheduler: Option<Vec<String>>,
+    /// Whether the server's threads are pinned by hand: long flows on the NIC's node, RPCs
+    /// elsewhere.
+    pub(crate) pinned: bool,
+}
+
+impl FromStr for Arm {
+    type Err = Error;
+
+    /// `default`, `scx_steer`, `pinned`, or `NAME=COMMAND` for any other sched_ext scheduler.
+    fn from_str(text: &str) -> Result<Self> {
+        let arm = |name: &str, scheduler: Option<&str>, pinned| Self {
+            name: name.to_owned(),
+            scheduler: scheduler
+                .map(|command| command.split_whitespace().map(str::to_owned).collect()),
+            pinned,
+        };
+        match text.split_once('=') {
+            None => match text {
+                "default" => Ok(arm(text, None, false)),
+                SUBJECT => Ok(arm(text, Some(SUBJECT), false)),
+                "pinned" => Ok(arm(text, None, true)),
+                _ => bail!(
+                    "{text:?} is no arm: write default, scx_steer, pinned, or NAME=COMMAND for \
+                     another sched_ext scheduler"
+                ),
+            },
+            Some((name, command)) => {
+                let own = ["default", SUBJECT, "pinned"].contains(&name);
+                ensure!(!own, "{name} is an arm of its own; choose another name");
+                ensure!(!name.is_empty() && !command.trim().is_empty(), "{text:?} lacks a part");
+                Ok(arm(name, Some(command), false))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_are_read() {
+        let arm: Arm = "pinned".parse().unwrap();
+        assert!(arm.pinned && arm.scheduler.is_none());
+        let arm: Arm = "lavd=scx_lavd --performance".parse().unwrap();
+        assert_eq!(arm.name, "lavd");
+        assert_eq!(arm.scheduler.unwrap(), ["scx_lavd", "--performance"]);
+        for bad in ["", "eevdf", "pinned=scx_lavd", "=scx_lavd", "lavd="] {
+            assert!(bad.parse::<Arm>().is_err(), "{bad:?} was accepted");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The workload of the lab's runs: its flags, and the command lines they become.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::lab::facts::{Facts, joined};
+use crate::lab::net;
+use crate::result;
+
+/// First port of the iperf3 servers, one per long flow.
+const IPERF_PORT: u16 = 5301;
+
+/// Traffic, and what runs beside it; the same in every arm.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WorkloadArgs {
+    /// Long flows to the guest.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    long_flows: u16,
+    /// Rate of each. Unlimited flows make the emulator's noise drown every difference.
+    #[arg(long, value_name = "RATE", default_value = "40Mbit")]
+    long_rate: String,
+    /// Program that sends and receives the long flows.
+    #[arg(long, value_name = "TOOL", default_value = "builtin")]
+    pub(super) long_tool: LongTool,
+    /// RPC connections, each with one request outstanding.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    rpc_connections: u16,
+    /// Bytes of every request and reply.
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    rpc_size: String,
+    /// Threads in the guest that share the RPC connections.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    rpc_threads: u16,
+    /// Leave out the hogs, one spinning thread per NUMA node.
+    #[arg(long)]
+    no_hogs: bool,
+    /// Seconds of traffic before each sample. The observer attaches in this time.
+    #[arg(long, value_name = "SECONDS", default_value_t = 4)]
+    warmup: u32,
+    /// Seconds of each sample.
+    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=600))]
+    duration: u32,
+}
+
+/// Who sends the long flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LongTool {
+    /// This program.
+    Builtin,
+    /// iperf3, as a second opinion.
+    Iperf3,
+}
+
+impl WorkloadArgs {
+    /// Traffic before the sample.
+    pub(super) fn warmup(&self) -> Duration {
+        Duration::from_secs(self.warmup.into())
+    }
+
+    /// The sample.
+    pub(super) fn duration(&self) -> Duration {
+        Duration::from_secs(self.duration.into())
+    }
+
+    /// The server in the guest.
+    pub(super) fn server(&self, pinned: bool, facts: &Facts) -> Vec<String> {
+        let mut argv = words("steer-bench server");
+        argv.extend(words(&format!("--rpc-threads {}", self.rpc_threads)));
+        if pinned {
+            let (long, rpc) = (joined(&facts.nic_cpus), joined(&facts.remote_cpus()));
+            argv.extend(words(&format!("--pin-long {long} --pin-rpc {rpc}")));
+        }
+        argv
+    }
+
+    /// The iperf3 servers in the guest, one per long flow.
+    pub(super) fn iperf_servers(&self, pinned: bool, facts: &Facts) -> Vec<Vec<String>> {
+        let server = |flow: u16| {
+            let mut argv = words(&format!("iperf3 --server --port {}", IPERF_PORT + flow));
+            if pinned {
+                let cpu = facts.nic_cpus[usize::from(flow) % facts.nic_cpus.len()];
+                argv.extend(words(&format!("--affinity {cpu}")));
+            }
+            argv
+        };
+        self.iperf_flows().map(server).collect()
+    }
+
+    /// The hogs in the guest: one per node, free to run on any CPU of it.
+    pub(super) fn hogs(&self, facts: &Facts) -> Vec<String> {
+        if self.no_hogs {
+            Vec::new()
+        } else {
+            facts.nodes.iter().map(|cpus| joined(cpus)).collect()
+        }
+    }
+
+    /// The client on the host. Its source ports decide which queues the flows meet.
+    pub(super) fn client(&self, source_port: u16) -> Vec<String> {
+        let flows = if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 };
+        words(&format!(
+            "client --server {} --long-flows {flows} --long-rate {} --rpc-connections {} \
+             --rpc-size {} --warmup {} --duration {} --source-port {source_port} --json",
+            net::GUEST,
+            self.long_rate,
+            self.rpc_connections,
+            self.rpc_size,
+            self.warmup,
+            self.duration
+        ))
+    }
+
+    /// The iperf3 clients on the host.
+    pub(super) fn iperf_clients(&self, source_port: u16) -> Vec<Vec<String>> {
+        let guest: Ipv4Addr = net::GUEST;
+        // iperf3 knows K, M and G; ours are spelled out.
+        let rate = self.long_rate.trim_end_matches("bit").trim_end_matches("bps");
+        let client = |flow: u16| {
+            words(&format!(
+                "iperf3 --client {guest} --port {} --cport {} --bitrate {rate} --length 256K \
+                 --omit {} --time {} --json",
+                IPERF_PORT + flow,
+                source_port + flow,
+                self.warmup,
+                self.duration
+            ))
+        };
+        self.iperf_flows().map(client).collect()
+    }
+
+    fn iperf_flows(&self) -> std::ops::Range<u16> {
+        0..if self.long_tool == LongTool::Iperf3 { self.long_flows } else { 0 }
+    }
+
+    /// For the record.
+    pub(super) fn describe(&self, facts: &Facts) -> result::Workload {
+        result::Workload {
+            long_flows: self.long_flows.into(),
+            long_rate: self.long_rate.clone(),
+            long_tool: match self.long_tool {
+                LongTool::Builtin => "builtin".to_owned(),
+                LongTool::Iperf3 => "iperf3".to_owned(),
+            },
+            rpc_connections: self.rpc_connections.into(),
+            rpc_size: self.rpc_size.clone(),
+            rpc_threads: self.rpc_threads.into(),
+            hogs: self.hogs(facts),
+            warmup_s: self.warmup.into(),
+            duration_s: self.duration.into(),
+            ..result::Workload::default()
+        }
+    }
+}
+
+/// Splits a command line of which no argument holds a space.
+pub(super) fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
