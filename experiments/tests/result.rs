@@ -1,4 +1,5 @@
 //! Reading results from the command line: the good, the bad and the missing.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::path::Path;
 use std::process::{Command, Output};

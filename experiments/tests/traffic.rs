@@ -1,4 +1,5 @@
 //! The traffic end to end: server, client and hogs as processes on the loopback device.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};

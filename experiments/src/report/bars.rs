@@ -41,7 +41,8 @@ pub(super) fn bars(world: &World) -> Markup {
 }
 
 fn chart(metric: &Metric, world: &World) -> Markup {
-    let arms = world.arms.iter().filter_map(|(arm, metrics)| Some((arm, metrics.get(metric.name)?)));
+    let arms =
+        world.arms.iter().filter_map(|(arm, metrics)| Some((arm, metrics.get(metric.name)?)));
     let arms: Vec<_> = arms.collect();
     // Shares end at 1; other bars end at the largest sample.
     let samples = arms.iter().flat_map(|(_, summary)| summary.samples.iter().flatten());
@@ -67,11 +68,13 @@ fn chart(metric: &Metric, world: &World) -> Markup {
                 @let middle = top + BAR / 2.0;
                 (svg::text(LEFT - 6.0, middle + 4.0, Anchor::End, "label", arm))
                 @if let Some(median) = summary.median {
-                    rect x=(svg::px(LEFT)) y=(svg::px(top)) height=(BAR) rx="2" class=(arm_class(index))
-                        width=(svg::px(scale.at(median) - LEFT)) {}
+                    @let width = svg::px(scale.at(median) - LEFT);
+                    rect x=(svg::px(LEFT)) y=(svg::px(top)) width=(width) height=(BAR) rx="2"
+                        class=(arm_class(index)) {}
                 }
                 @for sample in summary.samples.iter().flatten() {
-                    circle cx=(svg::px(scale.at(*sample))) cy=(svg::px(middle)) r="2.4" class="dot" {}
+                    @let x = svg::px(scale.at(*sample));
+                    circle cx=(x) cy=(svg::px(middle)) r="2.4" class="dot" {}
                 }
                 @let value = summary.median.map_or("unknown".into(), |median| metric.show(median));
                 (svg::text(WIDTH - RIGHT + 8.0, middle + 4.0, Anchor::Start, "value", &value))

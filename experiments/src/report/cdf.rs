@@ -88,10 +88,12 @@ fn nines(share: f64) -> f64 {
 
 fn drawing(curves: &[Curve]) -> Markup {
     let all = || curves.iter().flat_map(|curve| &curve.points);
-    let (low, high) = all().fold((f64::INFINITY, 0.0f64), |(l, h), &(us, _)| (l.min(us), h.max(us)));
+    let (low, high) =
+        all().fold((f64::INFINITY, 0.0f64), |(l, h), &(us, _)| (l.min(us), h.max(us)));
     let top = all().fold(0.0, |top: f64, &(_, share)| top.max(nines(share)));
     let x = Log::new(low.max(1e-3), high.max(low * 1.01), (LEFT, WIDTH - RIGHT));
     let y = Linear { domain: (0.0, top.min(nines(0.99995))), range: (HEIGHT - BOTTOM, TOP) };
+    let bottom = HEIGHT - BOTTOM;
     let legend = curves.iter().map(|curve| (arm_class(curve.index), curve.arm.as_str()));
     let content = html! {
         @for (share, label) in SHARES.into_iter().filter(|&(share, _)| nines(share) <= y.domain.1) {
@@ -100,8 +102,9 @@ fn drawing(curves: &[Curve]) -> Markup {
             (svg::text(LEFT - 8.0, at + 4.0, Anchor::End, "tick", label))
         }
         @for tick in x.ticks() {
-            (svg::line((x.at(tick), TOP), (x.at(tick), HEIGHT - BOTTOM), "grid"))
-            (svg::text(x.at(tick), HEIGHT - BOTTOM + 17.0, Anchor::Middle, "tick", &svg::duration(tick)))
+            @let at = x.at(tick);
+            (svg::line((at, TOP), (at, bottom), "grid"))
+            (svg::text(at, bottom + 17.0, Anchor::Middle, "tick", &svg::duration(tick)))
         }
         (svg::text((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8.0, Anchor::Middle, "note",
             "RPC latency (logarithmic); further left is better"))

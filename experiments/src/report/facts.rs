@@ -57,11 +57,12 @@ fn plain(value: &Value) -> String {
 pub(super) fn reading(result: &AbResult) -> Markup {
     html! {
         p {
-            "The arms of a round ran one after the other in random order, with the same source ports. "
-            "A ratio is the median of the rounds' own ratios of " (result.subject) " to another arm, so "
-            "that what changed from round to round cancels. Its interval is the 95 % bootstrap "
-            "percentile interval of that median; with five rounds it spans all of them, and between "
-            "equal arms excludes 1 about once in 16. A difference is claimed only where it excludes 1."
+            "The arms of a round ran one after the other in random order, with the same source "
+            "ports. A ratio is the median of the rounds' own ratios of " (result.subject)
+            " to another arm, so that what changed from round to round cancels. Its interval is "
+            "the 95 % bootstrap percentile interval of that median; with five rounds it spans all "
+            "of them, and between equal arms excludes 1 about once in 16. A difference is claimed "
+            "only where it excludes 1."
         }
         dl {
             @for metric in METRICS { dt { (metric.name) } dd { (metric.about) } }

@@ -16,12 +16,15 @@ const ROW: f64 = 22.0;
 /// Room above the rows for the panel's name, and below for the axis.
 const HEAD: f64 = 26.0;
 const FOOT: f64 = 40.0;
-/// Ratios beyond these ends are drawn at them; the figures beside them are exact.
-const DOMAIN: (f64, f64) = (0.1, 10.0);
+/// The axis holds all intervals, but no more than this; what lies beyond is drawn at its ends, and
+/// the figures beside it are exact.
+const WIDEST: (f64, f64) = (0.02, 50.0);
+/// The axis is never narrower than this.
+const NARROWEST: (f64, f64) = (0.5, 2.0);
 
 /// The ratios of a world: a panel per reference arm.
 pub(super) fn intervals(world: &World) -> Markup {
-    let pairs: Vec<&String> = world.ratios.values().next().into_iter().flat_map(|r| r.keys()).collect();
+    let pairs = world.pairs();
     let width = NAMES + PANEL * pairs.len() as f64;
     let height = HEAD + ROW * METRICS.len() as f64 + FOOT;
     svg::canvas(
@@ -32,7 +35,8 @@ pub(super) fn intervals(world: &World) -> Markup {
             @for (row, metric) in METRICS.iter().enumerate() {
                 @let y = HEAD + ROW * (row as f64 + 0.5);
                 @if row % 2 == 0 {
-                    rect x="0" y=(svg::px(y - ROW / 2.0)) width=(width) height=(ROW) class="stripe" {}
+                    @let top = svg::px(y - ROW / 2.0);
+                    rect x="0" y=(top) width=(width) height=(ROW) class="stripe" {}
                 }
                 (svg::text(6.0, y + 4.0, Anchor::Start, "label", metric.name))
             }
@@ -43,8 +47,16 @@ pub(super) fn intervals(world: &World) -> Markup {
     )
 }
 
+/// The ends of the axis, the same for all panels of a world.
+fn domain(world: &World) -> (f64, f64) {
+    let ratios = world.ratios.values().flat_map(|ratios| ratios.values().flatten());
+    let ends = ratios.fold(NARROWEST, |(lo, hi), ratio| (ratio.lo.min(lo), ratio.hi.max(hi)));
+    (ends.0.max(WIDEST.0), ends.1.min(WIDEST.1))
+}
+
 fn panel(world: &World, pair: &str, left: f64) -> Markup {
-    let scale = Log::new(DOMAIN.0, DOMAIN.1, (left + 10.0, left + PANEL - FIGURES));
+    let (low, high) = domain(world);
+    let scale = Log::new(low, high, (left + 10.0, left + PANEL - FIGURES));
     let bottom = HEAD + ROW * METRICS.len() as f64;
     let middle = scale.at(1.0);
     html! {
@@ -57,8 +69,8 @@ fn panel(world: &World, pair: &str, left: f64) -> Markup {
         (svg::text(middle, bottom + 33.0, Anchor::Middle, "note", "times the other arm's value"))
         @for (row, metric) in METRICS.iter().enumerate() {
             @let y = HEAD + ROW * (row as f64 + 0.5);
-            @let ratio = world.ratios.get(metric.name).and_then(|ratios| *ratios.get(pair)?);
-            (interval(metric, ratio, scale, y, left + PANEL - FIGURES + 12.0))
+            @let figures = left + PANEL - FIGURES + 12.0;
+            (interval(metric, world.ratio(metric.name, pair), scale, y, figures))
         }
     }
 }

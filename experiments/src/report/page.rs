@@ -7,7 +7,8 @@ use crate::result::{AbResult, World, metrics::METRICS};
 
 /// The whole page.
 pub(super) fn page(result: &AbResult) -> Markup {
-    let arms: Vec<&String> = result.worlds.values().next().into_iter().flat_map(|w| w.arms.keys()).collect();
+    let arms: Vec<&String> =
+        result.worlds.values().next().into_iter().flat_map(|w| w.arms.keys()).collect();
     let title = title(&result.subject, &arms);
     html! {
         (DOCTYPE)
@@ -37,7 +38,11 @@ pub(super) fn page(result: &AbResult) -> Markup {
 }
 
 fn title(subject: &str, arms: &[&String]) -> String {
-    let others: Vec<_> = arms.iter().filter(|arm| **arm != subject).map(|arm| arm.as_str()).collect();
+    let others: Vec<_> =
+        arms.iter().filter(|arm| **arm != subject).map(|arm| arm.as_str()).collect();
+    if others.is_empty() {
+        return format!("{subject}, compared with nothing");
+    }
     format!("{subject} against {}", others.join(" and "))
 }
 
@@ -80,7 +85,7 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             h3 { "Who used the CPUs" }
             p.note {
                 "Share of each CPU's time, from the round nearest the median throughput per core. "
-                "White is idle."
+                "What is left open is idle time."
             }
             (timeline::timeline(result, name, &arms))
             details { summary { "All figures" } div.scroll { (table(world)) } }
@@ -99,7 +104,7 @@ fn about(name: &str) -> &'static str {
 }
 
 fn table(world: &World) -> Markup {
-    let pairs: Vec<&String> = world.ratios.values().next().into_iter().flat_map(|r| r.keys()).collect();
+    let pairs = world.pairs();
     html! {
         table.figures {
             thead { tr {
@@ -109,12 +114,12 @@ fn table(world: &World) -> Markup {
             } }
             tbody { @for metric in METRICS { tr {
                 th scope="row" { (metric.name) } td { (metric.unit) }
-                @for arm in world.arms.values() {
-                    @let median = arm.get(metric.name).and_then(|summary| summary.median);
+                @for arm in world.arms.keys() {
+                    @let median = world.median(arm, metric.name);
                     td.number { (median.map_or("–".into(), |median| metric.show(median))) }
                 }
                 @for pair in &pairs {
-                    @let ratio = world.ratios.get(metric.name).and_then(|ratios| *ratios.get(*pair)?);
+                    @let ratio = world.ratio(metric.name, pair);
                     td.number { (ratio.map_or("–".into(), |ratio| ratio.to_string())) }
                 }
             } } }

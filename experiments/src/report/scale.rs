@@ -45,7 +45,7 @@ impl Log {
     /// The values 1, 2 and 5 times a power of ten on the scale; only the powers when that were too
     /// many to label.
     pub(super) fn ticks(self) -> Vec<f64> {
-        const MANY: usize = 10;
+        const MANY: usize = 12;
         let (low, high) = self.domain;
         let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
         let ticks = |steps: &[f64]| -> Vec<f64> {

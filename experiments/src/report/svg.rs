@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-/// A drawing of fixed size that shrinks on narrow screens; `label` is for readers who cannot see it.
+/// A drawing that shrinks on narrow screens; `label` is for readers who cannot see it.
 pub(super) fn canvas(width: f64, height: f64, label: &str, content: Markup) -> Markup {
     let view = format!("0 0 {width} {height}");
     html! {

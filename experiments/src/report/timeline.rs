@@ -10,7 +10,7 @@ use crate::traffic::cpus::CpuList;
 
 const LEFT: f64 = 84.0;
 const WIDTH: f64 = 1024.0;
-const GAP: f64 = 14.0;
+const GAP: f64 = 30.0;
 const STRIP: f64 = 44.0;
 const ROW: f64 = 54.0;
 /// Room above the strips for the arms' names, and below for the axis.
@@ -38,7 +38,12 @@ struct Cpu {
 impl Cpu {
     /// The classes from the bottom up: softirq beside the long flows it feeds.
     fn layers(&self) -> [(&'static str, &[f64]); 4] {
-        [("long", &self.long), ("softirq", &self.softirq), ("short", &self.short), ("other", &self.other)]
+        [
+            ("long", &self.long),
+            ("softirq", &self.softirq),
+            ("short", &self.short),
+            ("other", &self.other),
+        ]
     }
 }
 
@@ -54,7 +59,8 @@ struct Column<'a> {
 pub(super) fn timeline(result: &AbResult, world: &str, arms: &[&String]) -> Markup {
     let columns = arms.iter().filter_map(|arm| {
         let sample = median_sample(result, world, arm)?;
-        let timeline: Timeline = serde_json::from_value(sample.observe.get("timeline")?.clone()).ok()?;
+        let timeline: Timeline =
+            serde_json::from_value(sample.observe.get("timeline")?.clone()).ok()?;
         let nic_cpus = nic_cpus(sample);
         Some(Column { arm: arm.as_str(), round: sample.round, timeline, nic_cpus })
     });
@@ -84,7 +90,7 @@ pub(super) fn timeline(result: &AbResult, world: &str, arms: &[&String]) -> Mark
 
 /// The sample of an arm that is nearest to its median throughput per core, or else its first.
 fn median_sample<'a>(result: &'a AbResult, world: &str, arm: &str) -> Option<&'a Sample> {
-    let median = result.worlds.get(world)?.arms.get(arm)?.get("throughput_per_core")?.median;
+    let median = result.worlds.get(world)?.median(arm, "throughput_per_core");
     let distance = |sample: &&Sample| {
         let value = sample.observe.get("throughput_per_core")?.as_f64()?;
         Some((value - median?).abs())
@@ -108,6 +114,7 @@ fn draw(column: &Column, (left, right): (f64, f64), first: bool) -> Markup {
     let seconds = intervals as f64 * column.timeline.interval_s;
     let x = Linear { domain: (0.0, seconds), range: (left, right) };
     let bottom = HEAD + ROW * column.timeline.cpus.len() as f64;
+    let names = LEFT - 10.0;
     html! {
         text x=(svg::px(left)) y="13" class="name" {
             (column.arm) tspan.note { "  round " (column.round + 1) }
@@ -123,9 +130,9 @@ fn draw(column: &Column, (left, right): (f64, f64), first: bool) -> Markup {
             @if first {
                 @let nic = column.nic_cpus.iter().any(|list| list.contains(cpu.cpu));
                 @let middle = top + STRIP / 2.0;
-                (svg::text(LEFT - 10.0, middle + if nic { -2.0 } else { 4.0 }, Anchor::End, "label",
-                    &format!("CPU {}", cpu.cpu)))
-                @if nic { (svg::text(LEFT - 10.0, middle + 13.0, Anchor::End, "note", "NIC-local")) }
+                @let baseline = if nic { middle - 2.0 } else { middle + 4.0 };
+                (svg::text(names, baseline, Anchor::End, "label", &format!("CPU {}", cpu.cpu)))
+                @if nic { (svg::text(names, middle + 13.0, Anchor::End, "note", "NIC-local")) }
             }
         }
         @for tick in ticks(seconds) {

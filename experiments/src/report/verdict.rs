@@ -18,9 +18,10 @@ pub(super) fn verdict(result: &AbResult) -> Markup {
     };
     let (reached, missed, open) =
         (count(Verdict::Reached), count(Verdict::Missed), count(Verdict::Open));
+    let all = reached + missed + open;
     html! {
         p.lead {
-            strong { (result.subject) " reaches " (reached) " of " (reached + missed + open) " targets" }
+            strong { (result.subject) " reaches " (reached) " of " (all) " targets" }
             "; " (missed) " missed, " (open) " open (the interval holds the bound)."
         }
         div.scroll {

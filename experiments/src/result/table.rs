@@ -67,8 +67,8 @@ pub(crate) fn table(result: &AbResult, style: Style) -> String {
     let mut text = String::new();
     for (name, world) in &result.worlds {
         text += &style.heading(&format!(
-            "{name} steering: medians of {} interleaved rounds; ratios with 95 % intervals, + better, \
-             - worse",
+            "{name} steering: medians of {} interleaved rounds; \
+             ratios with 95 % intervals, + better, - worse",
             result.pairs
         ));
         text += &world_table(world, style);
@@ -90,24 +90,21 @@ pub(crate) fn table(result: &AbResult, style: Style) -> String {
 }
 
 fn world_table(world: &World, style: Style) -> String {
-    let pairs: Vec<&String> =
-        world.ratios.values().next().into_iter().flat_map(|r| r.keys()).collect();
-    let mut header = vec!["metric", "unit"];
-    header.extend(world.arms.keys().map(String::as_str));
-    header.extend(pairs.iter().map(|pair| pair.as_str()));
+    let pairs = world.pairs();
     let mut table = style.table();
-    table.set_header(header);
+    let names = world.arms.keys().chain(pairs.iter().copied()).map(String::as_str);
+    table.set_header(["metric", "unit"].into_iter().chain(names));
     for metric in METRICS {
-        let mut row = vec![metric.name.to_string(), metric.unit.to_string()];
-        row.extend(world.arms.values().map(|arm| {
-            arm.get(metric.name).and_then(|s| s.median).map_or(UNKNOWN.into(), |m| metric.show(m))
-        }));
-        let ratios = world.ratios.get(metric.name);
-        row.extend(pairs.iter().map(|pair| {
-            let ratio = ratios.and_then(|ratios| *ratios.get(*pair)?);
+        let medians = world.arms.keys().map(|arm| {
+            let median = world.median(arm, metric.name);
+            median.map_or(UNKNOWN.into(), |median| metric.show(median))
+        });
+        let ratios = pairs.iter().map(|pair| {
+            let ratio = world.ratio(metric.name, pair);
             ratio.map_or(UNKNOWN.into(), |ratio| format!("{ratio}{}", mark(metric, ratio)))
-        }));
-        table.add_row(row);
+        });
+        let head = [metric.name, metric.unit].map(String::from);
+        table.add_row(head.into_iter().chain(medians).chain(ratios));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         if index >= 2 {

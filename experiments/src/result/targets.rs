@@ -79,12 +79,11 @@ impl Target {
         let metric = metrics::find(self.metric)?;
         let (lo, hi, found) = match self.reference {
             None => {
-                let median = world.arms.get(subject)?.get(self.metric)?.median?;
+                let median = world.median(subject, self.metric)?;
                 (median, median, metric.show(median))
             }
             Some(reference) => {
-                let pair = format!("{subject}/{reference}");
-                let ratio = (*world.ratios.get(self.metric)?.get(&pair)?)?;
+                let ratio = world.ratio(self.metric, &format!("{subject}/{reference}"))?;
                 (ratio.lo, ratio.hi, ratio.to_string())
             }
         };

@@ -158,6 +158,23 @@ pub(crate) struct World {
     pub(crate) ratios: IndexMap<String, IndexMap<String, Option<Ratio>>>,
 }
 
+impl World {
+    /// The pairs of arms that have ratios, like `scx_steer/default`.
+    pub(crate) fn pairs(&self) -> Vec<&String> {
+        self.ratios.values().next().into_iter().flat_map(IndexMap::keys).collect()
+    }
+
+    /// A pair's ratio of a metric, when it has one.
+    pub(crate) fn ratio(&self, metric: &str, pair: &str) -> Option<Ratio> {
+        *self.ratios.get(metric)?.get(pair)?
+    }
+
+    /// An arm's median of a metric, when it has one.
+    pub(crate) fn median(&self, arm: &str, metric: &str) -> Option<f64> {
+        self.arms.get(arm)?.get(metric)?.median
+    }
+}
+
 /// One metric of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Summary {

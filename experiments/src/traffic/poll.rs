@@ -55,7 +55,8 @@ impl Poller {
         epoll::delete(&self.epoll, fd)
     }
 
-    /// Waits, at most `timeout`, and leaves in `ready` the tokens of the descriptors that can go on.
+    /// Waits, at most `timeout`, and leaves in `ready` the tokens of those that can go on; none
+    /// after a signal.
     pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut room = [MaybeUninit::<epoll::Event>::uninit(); Self::BATCH];

@@ -10,7 +10,7 @@ mod rpc;
 mod tcp_info;
 
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{Args, value_parser};
 
 use super::units::{Rate, Seconds, Size};
 use super::wire;
@@ -31,7 +31,8 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
     /// Long flows to send.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(0..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(value_parser = value_parser!(u16).range(0..=1000))]
     long_flows: u16,
     /// Rate of each long flow (like 40Mbit); 0 or max for unlimited.
     #[arg(long, value_name = "RATE", default_value = "max")]
@@ -40,13 +41,14 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = chunk)]
     long_chunk: Size,
     /// RPC connections, each with one request outstanding at any time.
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = value_parser!(u16).range(0..=10_000))]
     rpc_connections: u16,
     /// Bytes of every request and every reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = message)]
     rpc_size: Size,
     /// Client threads that share the RPC connections [default: the cores, at most 4].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     rpc_threads: Option<u16>,
     /// Seconds of traffic before anything is counted.
     #[arg(long, value_name = "SECONDS", default_value = "2")]
@@ -54,9 +56,9 @@ pub(crate) struct ClientArgs {
     /// Seconds of traffic that are counted.
     #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = positive)]
     duration: Seconds,
-    /// Fix the source ports: long flow i uses PORT+i, RPC connection j uses PORT+1000+j, so that two
-    /// runs meet the same receive hash [default: the kernel chooses].
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Fix the source ports: long flow i uses PORT+i, RPC connection j uses PORT+1000+j, so that
+    /// two runs meet the same receive hash [default: the kernel chooses].
+    #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
     source_port: Option<u16>,
     /// Print the result as one JSON object.
     #[arg(long)]

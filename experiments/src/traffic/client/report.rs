@@ -153,7 +153,9 @@ mod tests {
     proptest! {
         /// What is decoded is what was measured, to the bucket.
         #[test]
-        fn histograms_survive_the_json(values in prop::collection::vec(1u64..200_000_000_000, 0..200)) {
+        fn histograms_survive_the_json(
+            values in prop::collection::vec(1u64..200_000_000_000, 0..200),
+        ) {
             let mut histogram = new_histogram();
             for value in values {
                 histogram.saturating_record(value);

@@ -7,7 +7,7 @@ mod rpc;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Args, value_parser};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -30,7 +30,8 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
     /// Threads that share the RPC connections.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(value_parser = value_parser!(u16).range(1..=1024))]
     rpc_threads: u16,
     /// Pin the threads of the long flows, one CPU each, in turns.
     #[arg(long, value_name = "LIST")]
