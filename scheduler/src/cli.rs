@@ -99,6 +99,13 @@ pub(crate) struct ObserveArgs {
     /// Measure for this long; without it, until SIGINT or SIGTERM.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) duration: Option<Seconds>,
+    /// Attach this long before measuring begins.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) lead: Option<Seconds>,
+    /// Stay attached this long after measuring. With --lead, no tracepoint is switched on or off
+    /// while the traffic of a benchmark runs: patching hot kernel code is not free.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) tail: Option<Seconds>,
     /// Time between two points of the timeline.
     #[arg(long, value_name = "SECONDS", default_value = "0.2")]
     pub(crate) interval: Seconds,

@@ -18,7 +18,8 @@ use crate::{
     cli::ObserveArgs,
     observe::{report::Report, timeline::Timeline},
     preflight::{self, Need},
-    shutdown, translate,
+    shutdown::{self, Shutdown},
+    translate,
 };
 
 /// Measures for the time asked, then prints the report.
@@ -38,18 +39,17 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
         &translate::plan(&plan)?,
     )?;
     let observer = loaded.attach()?;
+    eprintln!("observing");
+    wait(args.lead.map_or(Duration::ZERO, Duration::from), &shutdown);
+
     let interval = Duration::from(args.interval);
     let duration = args.duration.map_or(Duration::MAX, Duration::from);
-
     let before = observer.read(online.iter())?;
     let start = Instant::now();
     let mut timeline = Timeline::new(interval, &online, &before);
-    eprintln!("observing");
     for tick in 1u32.. {
         let next = (interval * tick).min(duration);
-        while start.elapsed() < next && !shutdown.requested() {
-            thread::sleep((next - start.elapsed()).min(Duration::from_millis(100)));
-        }
+        wait(next.saturating_sub(start.elapsed()), &shutdown);
         timeline.add(&observer.read(online.iter())?);
         if next == duration || shutdown.requested() {
             break;
@@ -64,5 +64,14 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
     } else {
         print!("{report}");
     }
+    wait(args.tail.map_or(Duration::ZERO, Duration::from), &shutdown);
     Ok(())
+}
+
+/// Sleeps for `time`, or until a signal.
+fn wait(time: Duration, shutdown: &Shutdown) {
+    let start = Instant::now();
+    while !shutdown.requested() && start.elapsed() < time {
+        thread::sleep((time - start.elapsed()).min(Duration::from_millis(100)));
+    }
 }
