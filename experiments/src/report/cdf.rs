@@ -116,6 +116,8 @@ fn drawing(curves: &[Curve]) -> Markup {
     };
     html! {
         (svg::legend(legend))
-        (svg::canvas(WIDTH, HEIGHT, "Share of RPCs answered within a time", content))
+        div.scroll {
+            (svg::canvas(WIDTH, HEIGHT, "Share of RPCs answered within a time", content))
+        }
     }
 }

@@ -42,10 +42,11 @@ impl Log {
         (self.domain.0..=self.domain.1).contains(&value)
     }
 
-    /// The values 1, 2 and 5 times a power of ten on the scale; only the powers when that were too
-    /// many to label.
+    /// The values 1, 2 and 5 times a power of ten on the scale; only the powers where there is no
+    /// room to label all.
     pub(super) fn ticks(self) -> Vec<f64> {
-        const MANY: usize = 12;
+        /// Pixels a label takes, on average.
+        const LABEL: f64 = 36.0;
         let (low, high) = self.domain;
         let decades = low.log10().floor() as i32..=high.log10().ceil() as i32;
         let ticks = |steps: &[f64]| -> Vec<f64> {
@@ -53,7 +54,8 @@ impl Log {
             all.filter(|&tick| self.holds(tick)).collect()
         };
         let fine = ticks(&[1.0, 2.0, 5.0]);
-        if fine.len() <= MANY { fine } else { ticks(&[1.0]) }
+        let (left, right) = self.exponents.range;
+        if fine.len() as f64 * LABEL <= right - left { fine } else { ticks(&[1.0]) }
     }
 }
 
@@ -73,7 +75,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_few() {
-        assert_eq!(Log::new(0.5, 4.0, (0.0, 1.0)).ticks(), [0.5, 1.0, 2.0]);
-        assert_eq!(Log::new(1.0, 1e6, (0.0, 1.0)).ticks().len(), 7);
+        assert_eq!(Log::new(0.5, 4.0, (0.0, 280.0)).ticks(), [0.5, 1.0, 2.0]);
+        assert_eq!(Log::new(1.0, 1e3, (0.0, 280.0)).ticks(), [1.0, 10.0, 100.0, 1e3]);
     }
 }

@@ -79,12 +79,12 @@ pub(super) fn timeline(result: &AbResult, world: &str, arms: &[&String]) -> Mark
     let width = (WIDTH - LEFT + GAP) / columns.len() as f64;
     html! {
         (svg::legend(legend.map(|(class, name)| (class.to_string(), name))))
-        (svg::canvas(WIDTH, height, "CPU time by class over time", html! {
+        div.scroll { (svg::canvas(WIDTH, height, "CPU time by class over time", html! {
             @for (index, column) in columns.iter().enumerate() {
                 @let left = LEFT + width * index as f64;
                 (draw(column, (left, left + width - GAP), index == 0))
             }
-        }))
+        })) }
     }
 }
 
