@@ -24,14 +24,9 @@ test: build
 build: setup
 	cargo build --release --workspace
 
-# Nothing to do, and no root needed, where all packages are there.
+# Nothing to do, and no root needed, where all is there.
 setup:
-	@dpkg-query -W -f '$${Status}\n' $(PACKAGES) 2>/dev/null | grep -c '^install ok installed$$' \
-	  | grep -qx $(words $(PACKAGES)) && exit 0; \
-	echo "installing Debian packages: $(PACKAGES)"; \
-	SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
-	$$SUDO apt-get update -q && \
-	$$SUDO env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $(PACKAGES)
+	@experiments/lab/setup.sh $(PACKAGES)
 
 check: setup
 	cargo fmt --all --check
