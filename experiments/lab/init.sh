@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# First process of the lab's guest: mounts, modules, network; then hands over to steer-bench, or
-# to a shell (lab.mode=shell on the kernel's command line). When that ends, so does the guest.
+# First process of the lab's guest: mounts, modules, network; then hands over to what lab.mode= on
+# the kernel's command line says. When that ends, so does the guest.
 /bin/busybox --install -s /bin 2>/dev/null
 export PATH=/bin HOME=/
 
@@ -24,6 +24,8 @@ for word in $(cat /proc/cmdline); do
 	case $word in
 	lab.address=*) address=${word#lab.address=} ;;
 	lab.mode=*) mode=${word#lab.mode=} ;;
+	lab.seed=*) export seed=${word#lab.seed=} ;;
+	lab.scheduler=*) export scheduler=${word#lab.scheduler=} ;;
 	esac
 done
 if [ -n "$address" ]; then
@@ -32,7 +34,8 @@ if [ -n "$address" ]; then
 fi
 
 case $mode in
+agent) steer-bench guest ;;
 shell) setsid cttyhack sh ;;
-*) steer-bench guest ;;
+det) sh /det.sh ;;
 esac
 poweroff -f

@@ -15,6 +15,11 @@ const SILENCE: Duration = Duration::from_secs(45);
 /// For steps that only move a few bytes or start or end a program.
 const STEP: Duration = Duration::from_secs(30);
 
+/// The guest said nothing for longer than a working one can, or hung up: look at its console.
+#[derive(Debug, thiserror::Error)]
+#[error("the guest does not answer {0}; it may hang")]
+pub(crate) struct Silent(String);
+
 /// A conversation with the agent.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -128,14 +133,13 @@ impl Link {
 
     fn ask(&mut self, request: &Request, timeout: Duration) -> Result<Reply> {
         let line = serde_json::to_string(request)? + "\n";
-        let hangs = || format!("the guest does not answer; it may hang ({request:?})");
-        self.requests.write_all(line.as_bytes()).with_context(hangs)?;
+        let silent = || Silent(format!("{request:?}"));
+        self.requests.write_all(line.as_bytes()).with_context(silent)?;
         let deadline = Instant::now() + timeout + SILENCE;
         while Instant::now() < deadline {
             let mut line = String::new();
-            let length = self.replies.read_line(&mut line).with_context(hangs)?;
-            if length == 0 {
-                bail!("the guest hung up on {request:?}");
+            if self.replies.read_line(&mut line).with_context(silent)? == 0 {
+                return Err(silent().into());
             }
             match serde_json::from_str(&line).context("the agent sent no valid reply")? {
                 Reply::Alive => {}

@@ -7,5 +7,5 @@ mod link;
 mod protocol;
 
 pub(crate) use agent::serve;
-pub(crate) use link::Link;
+pub(crate) use link::{Link, Silent};
 pub(crate) use protocol::Finished;

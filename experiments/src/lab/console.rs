@@ -54,14 +54,9 @@ impl Console {
         format!("the guest's console ends with:\n{}", lines.join("\n"))
     }
 
-    /// The lines between two markers, if both were printed.
-    pub(crate) fn between(&self, begin: &str, end: &str) -> Option<String> {
-        let shared = self.shared();
-        let mut lines = shared.lines.iter().map(String::as_str);
-        lines.by_ref().find(|line| *line == begin)?;
-        let lines: Vec<&str> = lines.collect();
-        let length = lines.iter().position(|line| *line == end)?;
-        Some(lines[..length].join("\n"))
+    /// All lines that are kept.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.shared().lines.iter().cloned().collect()
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -72,17 +67,6 @@ impl Console {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn finds_what_stands_between_markers() {
-        let console = Console::default();
-        for line in ["noise", "<<", "a", "b"] {
-            console.push(line);
-        }
-        assert_eq!(console.between("<<", ">>"), None);
-        console.push(">>");
-        assert_eq!(console.between("<<", ">>").as_deref(), Some("a\nb"));
-    }
 
     #[test]
     fn shows_the_last_lines_only() {

@@ -14,7 +14,7 @@ use super::kernel::{Kernel, Source, Wanted};
 use super::net::Net;
 use super::progress::Progress;
 use super::qemu::{Machine, Qemu, Shape, Tier};
-use crate::guest::Link;
+use crate::guest::{Link, Silent};
 
 /// Emulated boots were seen to take 8 to 15 s; a busy machine may need several times that.
 const BOOT: Duration = Duration::from_secs(120);
@@ -41,7 +41,7 @@ pub(crate) struct GuestArgs {
 
 impl GuestArgs {
     /// The programs in the guest: this one, scx_steer, and what was asked for.
-    fn programs(&self) -> Result<Vec<PathBuf>> {
+    pub(crate) fn programs(&self) -> Result<Vec<PathBuf>> {
         let this = std::env::current_exe().context("finding this program's own file")?;
         let scx_steer = match &self.scx_steer {
             Some(path) => path.clone(),
@@ -108,13 +108,16 @@ impl Guest {
         Ok(log.stdout.lines().filter(|line| complains(line)).map(str::to_owned).collect())
     }
 
-    /// Adds the console's end to an error, so that a guest that hangs or has panicked shows why.
+    /// Adds the console's end to an error where that shows more: the guest hangs or has ended.
     pub(crate) fn explain<T>(&mut self, result: Result<T>) -> Result<T> {
-        let ended = self.qemu.ended()?;
-        result.with_context(|| match ended {
-            true => format!("the guest has ended by itself; {}", self.console.tail()),
-            false => self.console.tail(),
-        })
+        let Err(error) = result else { return result };
+        if self.qemu.ended()? {
+            bail!("the guest has ended by itself ({error:#}); {}", self.console.tail());
+        }
+        if error.is::<Silent>() {
+            return Err(error.context(self.console.tail()));
+        }
+        Err(error)
     }
 }
 

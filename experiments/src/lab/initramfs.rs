@@ -15,7 +15,9 @@ use rustix::fs::MemfdFlags;
 use super::kernel::Kernel;
 use super::tool;
 
-const INIT: &str = include_str!("../../lab/init.sh");
+/// Our own scripts: path in the guest and text.
+const SCRIPTS: [(&str, &str); 2] =
+    [("init", include_str!("../../lab/init.sh")), ("det.sh", include_str!("../../lab/det.sh"))];
 /// Debian's package busybox-static; a dynamic one would need its libraries before it can mount.
 const BUSYBOX: &str = "/usr/bin/busybox";
 /// Folders of the root, parents first; mount points included.
@@ -82,11 +84,11 @@ fn entries(kernel: &Kernel, programs: &[PathBuf]) -> Result<BTreeSet<Entry>> {
         content: Content::File(from),
         executable,
     };
-    let mut entries = BTreeSet::from([Entry {
-        path: "init".to_owned(),
-        content: Content::Text(INIT),
+    let mut entries = BTreeSet::from(SCRIPTS.map(|(path, text)| Entry {
+        path: path.to_owned(),
+        content: Content::Text(text),
         executable: true,
-    }]);
+    }));
     let config = format!("boot/config-{}", kernel.release);
     entries.insert(file(config, kernel.config(), false));
     for module in kernel.modules() {

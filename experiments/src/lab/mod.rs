@@ -1,9 +1,9 @@
 //! The virtual lab: kernels, guests, their network and the runs in them.
 
-mod console;
+pub(crate) mod console;
 pub(crate) mod facts;
 pub(crate) mod guest;
-mod initramfs;
+pub(crate) mod initramfs;
 mod kernel;
 pub(crate) mod net;
 pub(crate) mod progress;
@@ -29,6 +29,8 @@ pub(crate) enum LabCommand {
     Lab(BootCommand),
     /// Compare schedulers on the same traffic, interleaved, in the lab.
     Ab(Box<crate::run::ab::AbArgs>),
+    /// Repeat a run exactly: a guest whose clock counts instructions.
+    Det(Box<crate::run::det::DetArgs>),
     /// Serve the lab from inside its guest; started by the guest's first process.
     #[command(hide = true)]
     Guest,
@@ -56,6 +58,8 @@ pub(crate) struct FetchArgs {
 pub(crate) enum BootCommand {
     /// A shell in the guest, on this terminal.
     Shell(guest::GuestArgs),
+    /// Load and unload scx_steer under traffic, with CPUs and NICs coming and going.
+    Test(Box<crate::run::check::TestArgs>),
 }
 
 impl LabCommand {
@@ -68,7 +72,9 @@ impl LabCommand {
                 Ok(())
             }
             Self::Lab(BootCommand::Shell(args)) => guest::shell(&args),
+            Self::Lab(BootCommand::Test(args)) => crate::run::check::run(*args),
             Self::Ab(args) => crate::run::ab::run(*args),
+            Self::Det(args) => crate::run::det::run(*args),
             Self::Guest => crate::guest::serve(),
         }
     }

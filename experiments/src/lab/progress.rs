@@ -39,9 +39,9 @@ impl Progress {
         self.bar.set_message(what);
     }
 
-    /// Says something that stays on the screen.
-    pub(crate) fn note(&self, what: &str) {
-        self.bar.suspend(|| eprintln!("{what}"));
+    /// Prints a line of the command's own output, above the live line.
+    pub(crate) fn say(&self, what: &str) {
+        self.bar.suspend(|| println!("{what}"));
     }
 
     /// One round is over.

@@ -16,6 +16,7 @@ use crate::lab::facts::Facts;
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::progress::Progress;
 use crate::lab::steering::{Steering, Wheel};
+use crate::report;
 use crate::result::{self, AbResult, Header, Sample, Style};
 
 /// Source ports of the rounds lie from here on: the client uses a thousand and some above.
@@ -123,7 +124,9 @@ fn measure(args: &AbArgs, guest: &mut Guest, progress: &Progress) -> Result<AbRe
     for &world in &args.worlds {
         wheel.turn(world, &mut guest.link, &guest.net, &facts)?;
         for round in 0..args.pairs {
-            let source_port = random.u16(PORTS);
+            // With the port rule of `explicit`, flow i then meets queue i, and the CPU that an
+            // operator who pins threads by hand gives it.
+            let source_port = random.u16(PORTS).next_multiple_of(guest.net.queues().len() as u16);
             let mut arms: Vec<&Arm> = args.arms.iter().collect();
             random.shuffle(&mut arms);
             for (order, arm) in (0..).zip(arms) {
@@ -165,5 +168,6 @@ fn measure(args: &AbArgs, guest: &mut Guest, progress: &Progress) -> Result<AbRe
 }
 
 fn save(result: &AbResult, out: &Path) -> Result<()> {
-    result.write(&out.join(RESULT))
+    result.write(&out.join(RESULT))?;
+    report::write(result, &out.join(REPORT))
 }

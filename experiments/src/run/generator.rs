@@ -27,18 +27,23 @@ pub(super) struct Generators {
 
 impl Generators {
     /// Starts them in the lab's network.
-    pub(super) fn start(net: &Net, workload: &WorkloadArgs, source_port: u16) -> Result<Self> {
-        let deadline = Instant::now() + workload.warmup() + workload.duration() + GRACE;
+    pub(super) fn start(
+        net: &Net,
+        workload: &WorkloadArgs,
+        warmup: Duration,
+        source_port: u16,
+    ) -> Result<Self> {
+        let deadline = Instant::now() + warmup + workload.duration() + GRACE;
         let start = |argv: &[String]| {
             let (program, arguments) = argv.split_first().context("no program")?;
             let mut command = net.command(program);
             command.args(arguments);
             Generator::start(command)
         };
-        let iperf = workload.iperf_clients(source_port);
+        let iperf = workload.iperf_clients(warmup, source_port);
         let iperf = iperf.iter().map(|argv| start(argv)).collect::<Result<Vec<_>>>()?;
         let mut command = net.command(std::env::current_exe()?);
-        command.args(workload.client(source_port));
+        command.args(workload.client(warmup, source_port));
         let mut client = Generator::start(command)?;
         let (sender, warm) = mpsc::channel();
         let stderr = client.child.stderr.take().context("the client has no standard error")?;

@@ -2,6 +2,8 @@
 
 pub(crate) mod ab;
 mod arm;
+pub(crate) mod check;
+pub(crate) mod det;
 mod environment;
 mod generator;
 mod sample;

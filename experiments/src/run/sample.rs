@@ -16,8 +16,12 @@ use crate::lab::guest::Guest;
 
 /// For programs that only have to bind, or to attach, in an emulated guest.
 const START: Duration = Duration::from_secs(60);
+/// Between the observer's attaching and the traffic's warm-up: for the server and the hogs to
+/// start. What they leave of it is added to the warm-up, so that the windows begin together.
+const SET_UP: Duration = Duration::from_secs(4);
 /// How far apart the windows of client and observer may begin.
 const APART: Duration = Duration::from_millis(500);
+const OBSERVER: &str = "observer";
 
 /// What a sample gives.
 pub(super) struct Measured {
@@ -29,7 +33,8 @@ pub(super) struct Measured {
     pub(super) doubts: Vec<String>,
 }
 
-/// Takes one sample.
+/// Takes one sample. The observer attaches before there is traffic and leaves after it: switching
+/// tracepoints on and off patches code that every packet runs through.
 ///
 /// # Errors
 /// When a program fails, the scheduler is thrown out, or the guest's kernel complains.
@@ -44,8 +49,11 @@ pub(super) fn take(
         Some(argv) => Some(scheduler::load(&mut guest.link, argv)?),
         None => None,
     };
+    let window = attach(&mut guest.link, workload)?;
     let programs = serve(&mut guest.link, facts, arm, workload)?;
-    let (observe, client, doubts) = observe(guest, workload, source_port)?;
+    let warmup = window.saturating_duration_since(Instant::now());
+    let generators = Generators::start(&guest.net, workload, warmup, source_port)?;
+    let (client, warm) = generators.finish()?;
     ensure!(
         scheduler::in_force(&mut guest.link)? == loaded,
         "the scheduler was thrown out during the sample: {}",
@@ -54,12 +62,44 @@ pub(super) fn take(
     for program in &programs {
         guest.link.stop(program).with_context(|| format!("stopping {program}"))?;
     }
+    let observe = detach(&mut guest.link)?;
     if loaded.is_some() {
         scheduler::unload(&mut guest.link, libc::SIGINT)?;
     }
     let complaints = guest.complaints()?;
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
-    Ok(Measured { observe, client, doubts })
+    Ok(Measured { observe, client, doubts: apart(window, warm).into_iter().collect() })
+}
+
+/// Attaches the observer; gives the moment at which its window begins.
+fn attach(link: &mut Link, workload: &WorkloadArgs) -> Result<Instant> {
+    let lead = SET_UP + workload.warmup();
+    let argv = format!(
+        "scx_steer observe --lead {} --duration {} --tail {} --json",
+        lead.as_secs(),
+        workload.duration().as_secs(),
+        START.as_secs()
+    );
+    link.spawn(OBSERVER, &words(&argv))?;
+    link.expect(OBSERVER, "observing", START)?;
+    Ok(Instant::now() + lead)
+}
+
+/// Ends the observer; gives its report.
+fn detach(link: &mut Link) -> Result<Value> {
+    let finished = link.stop(OBSERVER)?;
+    ensure!(finished.success(), "the observer failed: {}", finished.last_words());
+    serde_json::from_str(&finished.stdout).context("reading the observer's report")
+}
+
+/// Whether the windows began too far apart.
+fn apart(observer: Instant, client: Instant) -> Option<String> {
+    let late = client.saturating_duration_since(observer);
+    let early = observer.saturating_duration_since(client);
+    let apart = late.max(early);
+    (apart > APART).then(|| {
+        format!("the windows of observer and client began {:.1} s apart", apart.as_secs_f64())
+    })
 }
 
 /// Starts what serves and what disturbs; gives the names of the programs.
@@ -86,34 +126,4 @@ fn serve(
         start("hogs".to_owned(), words(&format!("steer-bench hog{sets}")), "ready")?;
     }
     Ok(programs)
-}
-
-/// Drives the traffic with the observer attached, so that their windows begin together: the
-/// observer attaches while the client warms up. Both last equally long.
-fn observe(
-    guest: &mut Guest,
-    workload: &WorkloadArgs,
-    source_port: u16,
-) -> Result<(Value, Value, Vec<String>)> {
-    const OBSERVER: &str = "observer";
-    let generators = Generators::start(&guest.net, workload, source_port)?;
-    let seconds = workload.duration().as_secs();
-    guest
-        .link
-        .spawn(OBSERVER, &words(&format!("scx_steer observe --duration {seconds} --json")))?;
-    guest.link.expect(OBSERVER, "observing", START)?;
-    let observing = Instant::now();
-    let finished = guest.link.wait(OBSERVER, workload.duration() + START)?;
-    ensure!(finished.success(), "the observer failed: {}", finished.last_words());
-    let observe =
-        serde_json::from_str(&finished.stdout).context("reading the observer's report")?;
-    let (client, warm) = generators.finish()?;
-    let late = observing.saturating_duration_since(warm);
-    let doubts = (late > APART).then(|| {
-        format!(
-            "the observer began {:.1} s after the client's window; use --warmup with more seconds",
-            late.as_secs_f64()
-        )
-    });
-    Ok((observe, client, doubts.into_iter().collect()))
 }

@@ -36,8 +36,8 @@ pub(crate) struct WorkloadArgs {
     /// Leave out the hogs, one spinning thread per NUMA node.
     #[arg(long)]
     no_hogs: bool,
-    /// Seconds of traffic before each sample. The observer attaches in this time.
-    #[arg(long, value_name = "SECONDS", default_value_t = 4)]
+    /// Seconds of traffic before each sample, at the least.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
     warmup: u32,
     /// Seconds of each sample.
     #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=600))]
@@ -54,7 +54,7 @@ pub(crate) enum LongTool {
 }
 
 impl WorkloadArgs {
-    /// Traffic before the sample.
+    /// Traffic before the sample, at the least.
     pub(super) fn warmup(&self) -> Duration {
         Duration::from_secs(self.warmup.into())
     }
@@ -98,7 +98,7 @@ impl WorkloadArgs {
     }
 
     /// The client on the host. Its source ports decide which queues the flows meet.
-    pub(super) fn client(&self, source_port: u16) -> Vec<String> {
+    pub(super) fn client(&self, warmup: Duration, source_port: u16) -> Vec<String> {
         let flows = if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 };
         words(&format!(
             "client --server {} --long-flows {flows} --long-rate {} --rpc-connections {} \
@@ -107,13 +107,13 @@ impl WorkloadArgs {
             self.long_rate,
             self.rpc_connections,
             self.rpc_size,
-            self.warmup,
+            warmup.as_secs_f64(),
             self.duration
         ))
     }
 
     /// The iperf3 clients on the host.
-    pub(super) fn iperf_clients(&self, source_port: u16) -> Vec<Vec<String>> {
+    pub(super) fn iperf_clients(&self, warmup: Duration, source_port: u16) -> Vec<Vec<String>> {
         let guest: Ipv4Addr = net::GUEST;
         // iperf3 knows K, M and G; ours are spelled out.
         let rate = self.long_rate.trim_end_matches("bit").trim_end_matches("bps");
@@ -123,7 +123,8 @@ impl WorkloadArgs {
                  --omit {} --time {} --json",
                 IPERF_PORT + flow,
                 source_port + flow,
-                self.warmup,
+                // iperf3 takes whole seconds only.
+                warmup.as_secs_f64().round(),
                 self.duration
             ))
         };

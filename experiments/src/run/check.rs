@@ -1,0 +1,190 @@
+//! `steer-bench lab test`: scx_steer in a guest, under traffic, through everything that must not
+//! harm it or the host: hot unload, a second instance, CPU hotplug, a NIC that disappears.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde_json::Value;
+
+use super::generator::Generators;
+use super::scheduler::{self, JOB};
+use super::workload::{WorkloadArgs, words};
+use crate::lab::facts::{Facts, NIC};
+use crate::lab::guest::{Guest, GuestArgs};
+use crate::lab::net;
+use crate::lab::progress::Progress;
+
+/// For a scheduler to notice and to load again in an emulated guest.
+const RESTART: Duration = Duration::from_secs(60);
+
+/// Flags of `steer-bench lab test`.
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    guest: GuestArgs,
+}
+
+/// A named check.
+type Check = (&'static str, fn(&mut Bench) -> Result<()>);
+
+const CHECKS: [Check; 6] = [
+    ("a second instance is refused", second_instance),
+    ("traffic passes", traffic),
+    ("SIGTERM under traffic brings the default scheduler back", |bench| {
+        unload(bench, libc::SIGTERM)
+    }),
+    ("SIGINT under traffic brings the default scheduler back", |bench| unload(bench, libc::SIGINT)),
+    ("CPU hotplug under traffic restarts it", hotplug),
+    ("it outlives its NIC", nic_disappears),
+];
+
+/// Boots a guest and runs all checks; prints a line for each and `N passed, N failed`.
+///
+/// # Errors
+/// When the guest does not boot, or any check fails.
+pub(crate) fn run(args: TestArgs) -> Result<()> {
+    let progress = Progress::rounds(CHECKS.len() as u64);
+    let mut guest = Guest::boot(&args.guest, None, &progress)?;
+    let facts = Facts::read(&mut guest.link)?;
+    guest.complaints().context("reading the guest's boot messages")?;
+    let mut bench = Bench { guest, facts, workload: args.workload, rounds: 0 };
+    let mut failed = 0;
+    for (name, check) in CHECKS {
+        progress.step(name);
+        let result = bench.run(check);
+        progress.advance();
+        match result {
+            Ok(()) => progress.say(&format!("ok     {name}")),
+            Err(error) => {
+                failed += 1;
+                progress.say(&format!("FAILED {name}: {error:#}"));
+            }
+        }
+    }
+    drop(progress);
+    println!("{} passed, {failed} failed", CHECKS.len() - failed);
+    ensure!(failed == 0, "scx_steer failed {failed} checks on {}", bench.guest.kernel.release);
+    Ok(())
+}
+
+/// A guest with the server running.
+struct Bench {
+    guest: Guest,
+    facts: Facts,
+    workload: WorkloadArgs,
+    /// Traffic started so far; each gets its own ports.
+    rounds: u16,
+}
+
+impl Bench {
+    /// Runs one check with scx_steer loaded and the server running, then takes both down.
+    fn run(&mut self, check: fn(&mut Self) -> Result<()>) -> Result<()> {
+        scheduler::load(&mut self.guest.link, &words("scx_steer"))?;
+        self.guest.link.spawn("server", &self.workload.server(false, &self.facts))?;
+        self.guest.link.expect("server", "ready", RESTART)?;
+        let result = check(self);
+        let stopped = self.stop();
+        let result = self.guest.explain(result.and(stopped));
+        let complaints = self.guest.complaints()?;
+        result?;
+        ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        let link = &mut self.guest.link;
+        let server = link.stop("server").context("stopping the server");
+        if link.ended(JOB, Duration::ZERO)?.is_none() {
+            scheduler::unload(link, libc::SIGTERM)?;
+        }
+        server.map(drop)
+    }
+
+    fn start_traffic(&mut self) -> Result<Generators> {
+        self.rounds += 1;
+        let warmup = self.workload.warmup();
+        Generators::start(&self.guest.net, &self.workload, warmup, 20_000 + 2_000 * self.rounds)
+    }
+
+    /// Waits until scx_steer is in force.
+    fn in_force(&mut self) -> Result<()> {
+        let deadline = Instant::now() + RESTART;
+        while scheduler::in_force(&mut self.guest.link)?.is_none() {
+            ensure!(Instant::now() < deadline, "scx_steer is not in force within {RESTART:?}");
+            let ended = self.guest.link.ended(JOB, Duration::from_millis(200))?;
+            ensure!(ended.is_none(), "scx_steer ended: {}", ended.unwrap_or_default().last_words());
+        }
+        Ok(())
+    }
+}
+
+fn second_instance(bench: &mut Bench) -> Result<()> {
+    let second = bench.guest.link.run(&["scx_steer"], RESTART)?;
+    ensure!(second.code.is_some_and(|code| code != 0), "it ended with code {:?}", second.code);
+    ensure!(
+        second.stderr.contains("another sched_ext scheduler is loaded"),
+        "its message is unclear: {}",
+        second.last_words()
+    );
+    bench.in_force()
+}
+
+fn traffic(bench: &mut Bench) -> Result<()> {
+    let (report, _) = bench.start_traffic()?.finish()?;
+    moved(&report)?;
+    bench.in_force()
+}
+
+fn unload(bench: &mut Bench, signal: i32) -> Result<()> {
+    let traffic = bench.start_traffic()?;
+    bench.guest.link.run(&["sleep", "2"], RESTART)?;
+    scheduler::unload(&mut bench.guest.link, signal)?;
+    let (report, _) = traffic.finish().context("the traffic did not survive the unloading")?;
+    moved(&report)
+}
+
+fn hotplug(bench: &mut Bench) -> Result<()> {
+    const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
+    const TIMES_ENABLED: &str = "/sys/kernel/sched_ext/enable_seq";
+    let traffic = bench.start_traffic()?;
+    for online in ["0", "1"] {
+        let before = bench.guest.link.read(TIMES_ENABLED)?;
+        bench.guest.link.write(SWITCH, online)?;
+        let deadline = Instant::now() + RESTART;
+        while bench.guest.link.read(TIMES_ENABLED)? == before {
+            ensure!(Instant::now() < deadline, "no restart after cpu1/online became {online}");
+            bench.guest.link.run(&["sleep", "0.2"], RESTART)?;
+        }
+        bench.in_force()?;
+    }
+    moved(&traffic.finish().context("the traffic did not survive")?.0)
+}
+
+fn nic_disappears(bench: &mut Bench) -> Result<()> {
+    // The line to the agent goes through this NIC too: the guest does it alone, and the line's
+    // TCP connection sleeps meanwhile.
+    let script = format!(
+        "sleep 1; echo 1 > /sys/class/net/{NIC}/device/../remove; sleep 3; \
+         echo 1 > /sys/bus/pci/rescan; until ip address add {}/{} dev {NIC}; do sleep 0.2; done; \
+         ip link set {NIC} up",
+        net::GUEST,
+        net::PREFIX
+    );
+    let done = bench.guest.link.run(&["sh", "-c", &script], RESTART)?;
+    ensure!(done.success(), "the NIC did not come back: {}", done.last_words());
+    bench.in_force()?;
+    let (report, _) = bench.start_traffic()?.finish()?;
+    moved(&report)
+}
+
+/// Checks that a client moved something of both kinds.
+fn moved(report: &Value) -> Result<()> {
+    for path in ["/long/bytes", "/rpc/count"] {
+        let amount = report.pointer(path).and_then(Value::as_f64);
+        ensure!(amount.is_some_and(|amount| amount > 0.0), "no traffic: {path} is {amount:?}");
+    }
+    Ok(())
+}
