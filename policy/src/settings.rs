@@ -61,8 +61,10 @@ pub struct Placement {
     /// How long a core stays with a long-flow thread that last woke or ran there. Default 200 ms:
     /// longer than the pauses of a paced transfer, short for whoever waits for the core.
     pub claim: Duration,
-    /// A thread that waits longer than this gets any idle CPU it may use, whoever's that is.
-    /// Default 4 ms; seen at ticks, so the wait is bounded by this plus one tick.
+    /// A thread that waits longer than this gets any idle CPU it may use, a long-flow core too.
+    /// Default 20 ms: below, a short-flow thread waits for its own kind, so that the two do not
+    /// share a core; above, waiting costs more. Seen at ticks, so the wait is bounded by this plus
+    /// one tick.
     pub lend_after: Duration,
 }
 
@@ -83,7 +85,7 @@ impl Default for Classification {
 
 impl Default for Placement {
     fn default() -> Self {
-        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 4 * MS }
+        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 20 * MS }
     }
 }
 

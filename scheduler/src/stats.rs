@@ -28,6 +28,8 @@ pub(crate) struct Metrics {
     pub(crate) short_idle: u64,
     #[stat(desc = "... into a queue")]
     pub(crate) short_queued: u64,
+    #[stat(desc = "Short-flow threads that waited too long and got a claimed CPU")]
+    pub(crate) short_lent: u64,
     #[stat(desc = "Wake-ups of other threads on an idle, unclaimed CPU")]
     pub(crate) none_idle: u64,
     #[stat(desc = "... on an idle CPU lent by the long-flow threads")]
@@ -63,6 +65,7 @@ impl Metrics {
             long_unplaced: n(c::steer_counter_CNT_LONG_UNPLACED),
             short_idle: n(c::steer_counter_CNT_SHORT_IDLE),
             short_queued: n(c::steer_counter_CNT_SHORT_QUEUED),
+            short_lent: n(c::steer_counter_CNT_SHORT_LENT),
             none_idle: n(c::steer_counter_CNT_NONE_IDLE),
             none_lent: n(c::steer_counter_CNT_NONE_LENT),
             none_queued: n(c::steer_counter_CNT_NONE_QUEUED),
@@ -79,7 +82,7 @@ impl Metrics {
     fn write(&self, out: &mut impl Write) -> Result<()> {
         writeln!(
             out,
-            "long home {} local {} remote {} unplaced {} | short idle {} queued {} | \
+            "long home {} local {} remote {} unplaced {} | short idle {} queued {} lent {} | \
              none idle {} lent {} queued {} | preempted {} stolen {} rescued {} kthreads {} | \
              claims {} | flows long {} short {}",
             self.long_home,
@@ -88,6 +91,7 @@ impl Metrics {
             self.long_unplaced,
             self.short_idle,
             self.short_queued,
+            self.short_lent,
             self.none_idle,
             self.none_lent,
             self.none_queued,

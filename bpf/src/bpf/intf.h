@@ -73,6 +73,7 @@ enum steer_counter {
 	CNT_LONG_UNPLACED, /* ... left to the fair rules: its NIC or home is unknown */
 	CNT_SHORT_IDLE,	   /* short-flow thread woke on an idle unclaimed CPU */
 	CNT_SHORT_QUEUED,  /* ... had to queue */
+	CNT_SHORT_LENT,	   /* ... and got a claimed CPU after lend_after_ns */
 	CNT_NONE_IDLE,	   /* other thread woke on an idle unclaimed CPU */
 	CNT_NONE_LENT,	   /* ... on an idle CPU of the long-flow threads */
 	CNT_NONE_QUEUED,   /* ... had to queue */

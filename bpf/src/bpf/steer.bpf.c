@@ -17,12 +17,12 @@
  *      node 0: CPU 0  S S N      node 1: CPU 2  L N
  *              CPU 1  S S                CPU 3  L
  *
- * Queues: one per CPU for threads that should run just there, and two per
- * last-level cache, short and none. All are ordered by virtual time on one scale,
- * so weights hold across classes and no class starves another; a class decides
- * only where a thread runs and whether its wake-up may preempt. An idle CPU takes
- * from its own queues, then from other caches', then whatever anywhere has waited
- * too long.
+ * Queues: one per CPU for threads that should run just there, one per last-level
+ * cache for all others, both ordered by virtual time on one scale. So weights hold
+ * across classes and no class starves another; a class decides only where a thread
+ * runs and whether its wake-up may preempt. A CPU takes from its own queue and its
+ * cache's, whichever thread is further behind, then from other caches'. A claimed
+ * CPU passes over short-flow threads there, unless one has waited for too long.
  *
  * Wins where threads that move bulk data share a host with others. Weak, so far:
  * it does not yet spread long flows off a saturated home, nor learn whether a NIC's
@@ -50,14 +50,14 @@ static struct llc_clock llc_clocks[MAX_LLCS];
 struct cpu_state {
 	u64 vtime; /* of the running thread when it started */
 	u64 started_ns;
-	u64 rescue_dsq; /* DSQ_RESCUE | a queue where a thread waited too long, or 0 */
+	u64 rescue_dsq; /* a queue where a thread waited too long, or 0 */
 	u8 class;
 } __attribute__((aligned(64)));
 
 static struct cpu_state cpu_states[MAX_CPUS];
 
-/* Queue numbers: kind | CPU or cache. DSQ_RESCUE marks one stored for later. */
-enum { DSQ_CPU = 1 << 16, DSQ_SHORT = 2 << 16, DSQ_NONE = 4 << 16, DSQ_RESCUE = 8 << 16 };
+/* Queue numbers: kind | CPU or cache. */
+enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16 };
 
 static __always_inline u32 llc_of(s32 cpu)
 {
@@ -292,8 +292,6 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 				   enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
-	if (task)
-		task->queued_ns = now;
 
 	/* one CPU only: by placement, by affinity, or as all that it may use is claimed */
 	if (is_pinned(p))
@@ -313,15 +311,16 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 
+	if (task) {
+		task->queued_ns = now;
+		task->queued_as = class;
+	}
 	vtime = clamp_vtime(p, llc_of(belongs));
-	scx_bpf_dsq_insert_vtime(p,
-				 only_there		? DSQ_CPU | belongs
-				 : class == CLASS_SHORT ? DSQ_SHORT | llc_of(belongs)
-							: DSQ_NONE | llc_of(belongs),
+	scx_bpf_dsq_insert_vtime(p, only_there ? DSQ_CPU | belongs : DSQ_LLC | llc_of(belongs),
 				 place_settings.slice_ns, vtime, enq_flags);
 
-	/* a CPU that went idle since select_cpu looked has not seen what was just queued */
-	if (!only_there)
+	/* a wake-up has just found no idle CPU; others did not look yet */
+	if (!only_there && !(enq_flags & SCX_ENQ_WAKEUP))
 		idle = class == CLASS_SHORT ? pick_free_idle(p, belongs, 0)
 					    : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (idle >= 0)
@@ -332,7 +331,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 
 static __always_inline bool take(u64 dsq)
 {
-	return scx_bpf_dsq_nr_queued(dsq) && scx_bpf_dsq_move_to_local(dsq, 0);
+	return scx_bpf_dsq_move_to_local(dsq, 0);
 }
 
 /* Virtual time of the first thread of @dsq, or the far future. */
@@ -343,36 +342,98 @@ static u64 head_vtime(u64 dsq)
 	return p ? p->scx.dsq_vtime : ~0ULL;
 }
 
-/* Of two queues, the one whose first thread is further behind; an empty one never. */
-static u64 earlier(u64 a, u64 b)
+/* How far into a queue a claimed CPU looks for a thread that it may run. */
+#define LEND_SCAN 16
+
+/* For a claimed CPU: the first thread of @dsq that is not short, or has waited too long. */
+static bool take_not_short(s32 cpu, u64 dsq, u64 now)
 {
-	if (!b || !scx_bpf_dsq_nr_queued(b))
-		return a;
-	if (!a || !scx_bpf_dsq_nr_queued(a))
-		return b;
-	return time_before(head_vtime(b), head_vtime(a)) ? b : a;
+	struct task_struct *p;
+	u32 looked = 0;
+
+	if (!scx_bpf_dsq_nr_queued(dsq))
+		return false;
+	bpf_for_each (scx_dsq, p, dsq, 0) {
+		struct task_ctx *task = ctx_of(p);
+		bool overdue = task && now > task->queued_ns + place_settings.lend_after_ns;
+
+		if (++looked > LEND_SCAN)
+			break;
+		if ((task && task->queued_as == CLASS_SHORT && !overdue) || !may_run_on(p, cpu))
+			continue;
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
+			if (overdue && task->queued_as == CLASS_SHORT)
+				count(CNT_SHORT_LENT);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_shared(s32 cpu, u32 llc, bool claimed, u64 now)
+{
+	u64 dsq = DSQ_LLC | llc;
+
+	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
 }
 
 /* From the queues that belong to @cpu, the thread furthest behind. */
-static bool take_own(s32 cpu, bool claimed)
+static bool take_own(s32 cpu, bool claimed, u64 now)
 {
-	u64 own = DSQ_CPU | cpu, none = DSQ_NONE | llc_of(cpu);
-	u64 brief = claimed ? 0 : DSQ_SHORT | llc_of(cpu);
+	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu);
 
-	if (take(earlier(earlier(own, brief), none)))
+	if (!scx_bpf_dsq_nr_queued(own))
+		return take_shared(cpu, llc_of(cpu), claimed, now);
+	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared), head_vtime(own)) &&
+	    take_shared(cpu, llc_of(cpu), claimed, now))
 		return true;
-	/* the first in line may be barred from this CPU by its affinity: then anyone who is not */
-	return take(own) || (brief && take(brief)) || take(none);
+	return take(own);
 }
 
-/* Has the first thread of @dsq waited too long? Then an idle CPU that it may use, else -1. */
-static s32 overdue(u64 dsq, u64 now)
+/* Work of others, for a CPU with none of its own. */
+static void take_foreign(s32 cpu, bool claimed, u64 now)
+{
+	struct cpu_state *state = state_of(cpu);
+	u64 rescue = state->rescue_dsq;
+	u32 llc = llc_of(cpu), i;
+
+	if (rescue) {
+		state->rescue_dsq = 0;
+		if (take(rescue)) {
+			count(CNT_RESCUE);
+			return;
+		}
+	}
+	bpf_for (i, 1, nr_llcs) {
+		if (take_shared(cpu, (llc + i) % nr_llcs, claimed, now)) {
+			count(CNT_STEAL);
+			return;
+		}
+	}
+}
+
+void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
+{
+	u64 now = scx_bpf_now();
+	bool claimed = is_claimed(cpu, now);
+
+	if (take_own(cpu, claimed, now) || (prev && prev->scx.flags & SCX_TASK_QUEUED))
+		return;
+	take_foreign(cpu, claimed, now);
+}
+
+/*
+ * The way out for who waits although a CPU idles: for a thread behind another on its
+ * own CPU, for a short-flow thread while only claimed CPUs idle, for one that a CPU
+ * just going idle did not see.
+ */
+static void rescue_from(u64 dsq, u64 now)
 {
 	struct task_struct *p;
 	s32 idle = -1;
 
 	if (!scx_bpf_dsq_nr_queued(dsq))
-		return -1;
+		return;
 	bpf_for_each (scx_dsq, p, dsq, 0) {
 		struct task_ctx *task = ctx_of(p);
 
@@ -380,58 +441,19 @@ static s32 overdue(u64 dsq, u64 now)
 			idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 		break;
 	}
-	return idle;
-}
-
-/* Work of others, for a CPU with none of its own. */
-static bool take_foreign(s32 cpu, bool claimed)
-{
-	u32 llc = llc_of(cpu), i, other;
-
-	bpf_for (i, 1, nr_llcs) {
-		other = (llc + i) % nr_llcs;
-		if ((!claimed && take(DSQ_SHORT | other)) || take(DSQ_NONE | other)) {
-			count(CNT_STEAL);
-			return true;
-		}
-	}
-	return false;
-}
-
-void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
-{
-	struct cpu_state *state = state_of(cpu);
-	bool claimed = is_claimed(cpu, scx_bpf_now());
-	u64 rescue = state->rescue_dsq;
-
-	if (take_own(cpu, claimed))
-		return;
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED)
-		return;
-	if (rescue) {
-		state->rescue_dsq = 0;
-		if (take(rescue & ~DSQ_RESCUE)) {
-			count(CNT_RESCUE);
-			return;
-		}
-	}
-	take_foreign(cpu, claimed);
-}
-
-/* Threads that wait while a CPU idles that is not theirs by right get it, after a while. */
-void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
-{
-	s32 cpu = scx_bpf_task_cpu(p), idle, i;
-	u64 now = scx_bpf_now(), dsq;
-
-	bpf_for (i, 0, 3) {
-		dsq = i == 0 ? DSQ_CPU | cpu : (i == 1 ? DSQ_SHORT : DSQ_NONE) | llc_of(cpu);
-		idle = overdue(dsq, now);
-		if (idle < 0)
-			continue;
-		state_of(idle)->rescue_dsq = DSQ_RESCUE | dsq;
+	if (idle >= 0) {
+		state_of(idle)->rescue_dsq = dsq;
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 	}
+}
+
+void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
+{
+	s32 cpu = scx_bpf_task_cpu(p);
+	u64 now = scx_bpf_now();
+
+	rescue_from(DSQ_CPU | cpu, now);
+	rescue_from(DSQ_LLC | llc_of(cpu), now);
 }
 
 void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
@@ -492,7 +514,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)
 			return err;
 	}
 	bpf_for (i, 0, nr_llcs) {
-		err = scx_bpf_create_dsq(DSQ_SHORT | i, -1) ?: scx_bpf_create_dsq(DSQ_NONE | i, -1);
+		err = scx_bpf_create_dsq(DSQ_LLC | i, -1);
 		if (err)
 			return err;
 	}

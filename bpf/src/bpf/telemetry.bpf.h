@@ -15,6 +15,7 @@ struct task_ctx {
 	struct home home;
 	s32 target;    /* the CPU a long-flow thread was last sent to, -1 before */
 	u64 queued_ns; /* when it last began to wait in a queue */
+	u8 queued_as;  /* its class then */
 };
 
 struct {
