@@ -110,13 +110,16 @@ impl Tier<'_> {
                     net.queues().iter().map(|queue| queue.as_raw_fd().to_string()).collect();
                 let vectors = 2 * fds.len() + 2;
                 words(&format!(
-                    "-accel tcg,thread=multi -cpu max -netdev tap,id=net0,fds={},vhost=off \
+                    "-accel tcg,thread=multi -cpu max -serial mon:stdio -netdev tap,id=net0,fds={},vhost=off \
                      -device virtio-net-pci,netdev=net0,bus=nicport,mq=on,vectors={vectors},romfile=",
                     fds.join(":")
                 ))
             }
+            // Serial output only, as even the end of a standard input is an event from outside;
+            // -seed, or the kernel is handed a random number at boot.
             Self::Deterministic => words(
-                "-accel tcg,thread=single -icount shift=2,sleep=off \
+                "-accel tcg,thread=single -icount shift=2,sleep=off -seed 1 \
+                 -chardev file,id=console,path=/dev/stdout -serial chardev:console \
                  -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed \
                  -netdev hubport,id=net0,hubid=0 -netdev hubport,id=net1,hubid=0 \
                  -device virtio-net-pci,netdev=net0,bus=nicport,ioeventfd=off,tx=timer,romfile= \
@@ -152,7 +155,7 @@ impl Machine<'_> {
     /// QEMU's whole command line.
     fn arguments(&self) -> Vec<String> {
         let mut arguments = words(
-            "-nodefaults -no-user-config -no-reboot -display none -monitor none -serial mon:stdio \
+            "-nodefaults -no-user-config -no-reboot -display none -monitor none \
              -machine q35 -m",
         );
         arguments.push(format!("{}G", self.shape.sockets));
