@@ -114,23 +114,22 @@ impl Job {
 
     /// Waits until a line of the output starts with `line`.
     pub(super) fn expect(&self, line: &str, timeout: Duration, alive: Alive<'_>) -> Result<()> {
-        let said = |text: &str| text.lines().any(|said| said.starts_with(line));
-        let happened = self.wait_until(timeout, alive, |state| {
-            said(&state.stdout) || said(&state.stderr) || state.status.is_some()
-        })?;
-        let state = self.state();
-        if said(&state.stdout) || said(&state.stderr) {
+        let said = |state: &State| {
+            let mut lines = state.stdout.lines().chain(state.stderr.lines());
+            lines.any(|said| said.starts_with(line))
+        };
+        // A program that has ended may still have said it, until its streams are read to the end.
+        let over = |state: &State| state.status.is_some() && state.open == 0;
+        self.wait_until(timeout, alive, |state| said(state) || over(state))?;
+        if said(&self.state()) {
             return Ok(());
         }
-        drop(state);
         let last = self.finished();
-        match happened {
-            true => bail!(
-                "it ended (code {:?}) before it said {line:?}: {}",
-                last.code,
-                last.last_words()
-            ),
-            false => bail!("it did not say {line:?} within {timeout:?}: {}", last.last_words()),
+        match self.state().status {
+            Some(code) => {
+                bail!("it ended (code {code:?}) before it said {line:?}: {}", last.last_words())
+            }
+            None => bail!("it did not say {line:?} within {timeout:?}: {}", last.last_words()),
         }
     }
 

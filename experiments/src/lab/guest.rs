@@ -13,7 +13,8 @@ use super::initramfs;
 use super::kernel::{Kernel, Source, Wanted};
 use super::net::Net;
 use super::progress::Progress;
-use super::qemu::{Machine, Qemu, Shape, Tier};
+use super::qemu::{Machine, Qemu, Tier};
+use super::shape::Shape;
 use crate::guest::{Link, Silent};
 
 /// Emulated boots were seen to take 8 to 15 s; a busy machine may need several times that.
@@ -108,16 +109,17 @@ impl Guest {
         Ok(log.stdout.lines().filter(|line| complains(line)).map(str::to_owned).collect())
     }
 
-    /// Adds the console's end to an error where that shows more: the guest hangs or has ended.
-    pub(crate) fn explain<T>(&mut self, result: Result<T>) -> Result<T> {
-        let Err(error) = result else { return result };
+    /// Sorts a result: the outer error is that the guest hangs or has ended, and shows its
+    /// console; any other stays the inner one.
+    pub(crate) fn survive<T>(&mut self, result: Result<T>) -> Result<Result<T>> {
+        let Err(error) = result else { return Ok(result) };
         if self.qemu.ended()? {
             bail!("the guest has ended by itself ({error:#}); {}", self.console.tail());
         }
         if error.is::<Silent>() {
             return Err(error.context(self.console.tail()));
         }
-        Err(error)
+        Ok(Err(error))
     }
 }
 

@@ -127,3 +127,67 @@ fn name_of(path: &Path) -> Result<String> {
     let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
     Ok(name.to_string_lossy().into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, SeekFrom};
+
+    use cpio::newc::Reader;
+
+    use super::*;
+    use crate::lab::kernel::example;
+
+    /// Path and mode of everything in an archive.
+    fn listing(archive: OwnedFd) -> Vec<String> {
+        let mut archive = File::from(archive);
+        archive.seek(SeekFrom::Start(0)).unwrap();
+        let mut listing = Vec::new();
+        loop {
+            let reader = Reader::new(archive).unwrap();
+            let entry = reader.entry();
+            if entry.is_trailer() {
+                return listing;
+            }
+            listing.push(format!("{:o} {}", entry.mode(), entry.name()));
+            archive = reader.finish().unwrap();
+        }
+    }
+
+    #[test]
+    fn holds_scripts_modules_configuration_and_every_folder_before_its_files() {
+        let (_dir, kernel) = example();
+        insta::assert_snapshot!(listing(pack(&kernel, &[]).unwrap()).join("\n"));
+    }
+
+    #[test]
+    fn programs_bring_their_loader_and_libraries() {
+        let (_dir, kernel) = example();
+        let this = std::env::current_exe().unwrap();
+        let listing = listing(pack(&kernel, std::slice::from_ref(&this)).unwrap());
+        let name = this.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(listing.contains(&format!("100755 bin/{name}")));
+        assert!(listing.iter().any(|entry| entry.contains("/libc.so.6")));
+        assert!(listing.iter().any(|entry| entry.contains("ld-linux")));
+    }
+
+    #[test]
+    fn is_the_same_every_time() {
+        let (_dir, kernel) = example();
+        let bytes = |archive: OwnedFd| {
+            let mut archive = File::from(archive);
+            archive.seek(SeekFrom::Start(0)).unwrap();
+            let mut bytes = Vec::new();
+            archive.read_to_end(&mut bytes).unwrap();
+            bytes
+        };
+        let one = bytes(pack(&kernel, &[]).unwrap());
+        assert_eq!(one, bytes(pack(&kernel, &[]).unwrap()));
+    }
+
+    #[test]
+    fn names_what_is_missing() {
+        let (_dir, kernel) = example();
+        let error = pack(&kernel, &[PathBuf::from("/no/such/program")]).unwrap_err();
+        assert!(format!("{error:#}").contains("/no/such/program"));
+    }
+}

@@ -8,6 +8,7 @@ mod kernel;
 pub(crate) mod net;
 pub(crate) mod progress;
 pub(crate) mod qemu;
+mod shape;
 pub(crate) mod steering;
 mod steering_program;
 pub(crate) mod tool;

@@ -1,7 +1,7 @@
 //! Runs programs of the machine: as a step that must succeed, or as a child that cannot outlive us.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
@@ -75,12 +75,8 @@ pub(crate) fn enter_net<'a>(command: &'a mut Command, net: BorrowedFd<'_>) -> &'
 }
 
 /// Lets the child inherit descriptors, under the numbers they have here.
-pub(crate) fn inherit<'a>(
-    command: &'a mut Command,
-    descriptors: impl IntoIterator<Item = impl AsFd>,
-) -> &'a mut Command {
-    let numbers: Vec<i32> =
-        descriptors.into_iter().map(|descriptor| descriptor.as_fd().as_raw_fd()).collect();
+pub(crate) fn inherit(command: &mut Command, descriptors: &[OwnedFd]) {
+    let numbers: Vec<i32> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
     // SAFETY: one async-signal-safe system call per descriptor; the caller keeps them open.
     unsafe {
         command.pre_exec(move || {
@@ -90,5 +86,5 @@ pub(crate) fn inherit<'a>(
             }
             Ok(())
         })
-    }
+    };
 }

@@ -66,7 +66,7 @@ pub(crate) fn run(mut args: AbArgs) -> Result<()> {
     let progress = Progress::rounds(samples as u64);
     let mut guest = Guest::boot(&args.guest, Some(&args.out.join("console.log")), &progress)?;
     let measured = measure(&args, &mut guest, &progress);
-    let result = guest.explain(measured)?;
+    let result = guest.survive(measured)??;
     drop(progress);
     print!("{}", result::table(&result, Style::Terminal));
     for file in [RESULT, REPORT] {

@@ -54,7 +54,7 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
     let mut failed = 0;
     for (name, check) in CHECKS {
         progress.step(name);
-        let result = bench.run(check);
+        let result = bench.run(check).with_context(|| name)?;
         progress.advance();
         match result {
             Ok(()) => progress.say(&format!("ok     {name}")),
@@ -80,18 +80,29 @@ struct Bench {
 }
 
 impl Bench {
-    /// Runs one check with scx_steer loaded and the server running, then takes both down.
-    fn run(&mut self, check: fn(&mut Self) -> Result<()>) -> Result<()> {
+    /// Runs one check with scx_steer loaded and the server running, then takes both down. The
+    /// outer error means that the guest is lost, and the checks after this one with it.
+    fn run(&mut self, check: fn(&mut Self) -> Result<()>) -> Result<Result<()>> {
+        let started = self.start();
+        if let Err(error) = self.guest.survive(started)? {
+            return Ok(Err(error));
+        }
+        let checked = check(self);
+        let checked = self.guest.survive(checked)?;
+        let stopped = self.stop();
+        let stopped = self.guest.survive(stopped)?;
+        let complaints = self.guest.complaints()?;
+        Ok(checked.and(stopped).and_then(|()| {
+            let said = complaints.join(" | ");
+            ensure!(complaints.is_empty(), "the guest's kernel complains: {said}");
+            Ok(())
+        }))
+    }
+
+    fn start(&mut self) -> Result<()> {
         scheduler::load(&mut self.guest.link, &words("scx_steer"))?;
         self.guest.link.spawn("server", &self.workload.server(false, &self.facts))?;
-        self.guest.link.expect("server", "ready", RESTART)?;
-        let result = check(self);
-        let stopped = self.stop();
-        let result = self.guest.explain(result.and(stopped));
-        let complaints = self.guest.complaints()?;
-        result?;
-        ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
-        Ok(())
+        self.guest.link.expect("server", "ready", RESTART)
     }
 
     fn stop(&mut self) -> Result<()> {

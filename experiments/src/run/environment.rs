@@ -38,7 +38,7 @@ pub(super) fn look(guest: &mut Guest, args: &GuestArgs, facts: &Facts) -> Result
         host_kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
             .ok()
             .map(|text| text.trim().to_owned()),
-        qemu: said(Command::new(qemu::PROGRAM).arg("--version")),
+        qemu: qemu::version().ok(),
         ..Environment::default()
     })
 }

@@ -54,6 +54,9 @@ impl Source {
     }
 }
 
+#[cfg(test)]
+pub(crate) use store::tests::example;
+
 /// Names of the entries of a folder, hidden ones left out.
 fn folder_names(dir: &Path) -> Result<Vec<String>> {
     let reading = || format!("reading {}", dir.display());

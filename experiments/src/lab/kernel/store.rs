@@ -122,27 +122,29 @@ fn sha256(path: &Path) -> Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn sealed() -> tempfile::TempDir {
+    /// A folder that passes for a kernel, and the kernel in it.
+    pub(crate) fn example() -> (tempfile::TempDir, Kernel) {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["vmlinuz", "config"] {
+        let modules = MODULES.map(|module| format!("{module}.ko"));
+        for name in modules.iter().map(String::as_str).chain(["vmlinuz", "config"]) {
             fs::write(dir.path().join(name), name).unwrap();
         }
         Kernel::seal(dir.path(), "6.18.15+deb13-cloud-amd64", Vec::new()).unwrap();
-        dir
+        let kernel = Kernel::open(dir.path()).unwrap();
+        (dir, kernel)
     }
 
     #[test]
     fn opens_what_it_sealed() {
-        let dir = sealed();
-        assert_eq!(Kernel::open(dir.path()).unwrap().release, "6.18.15+deb13-cloud-amd64");
+        assert_eq!(example().1.release, "6.18.15+deb13-cloud-amd64");
     }
 
     #[test]
     fn refuses_a_tampered_file_and_names_it() {
-        let dir = sealed();
+        let (dir, _) = example();
         fs::write(dir.path().join("vmlinuz"), "something else").unwrap();
         let error = format!("{:#}", Kernel::open(dir.path()).unwrap_err());
         assert!(error.starts_with("vmlinuz: SHA-256 differs"), "{error}");
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn refuses_a_missing_file_and_a_missing_manifest() {
-        let dir = sealed();
+        let (dir, _) = example();
         fs::remove_file(dir.path().join("config")).unwrap();
         assert!(format!("{:#}", Kernel::open(dir.path()).unwrap_err()).contains("config"));
         fs::remove_file(dir.path().join(MANIFEST)).unwrap();

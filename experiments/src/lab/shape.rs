@@ -1,0 +1,108 @@
+//! The CPUs of a guest, and QEMU's arguments for them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Error, Result, bail, ensure};
+
+/// Memory of each NUMA node.
+const NODE_MEMORY: &str = "1G";
+
+/// CPUs of the guest. Every socket is a NUMA node with its share of the CPUs and of the memory;
+/// the NIC hangs on the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Sockets, each a NUMA node.
+    pub(crate) sockets: usize,
+    /// Cores per socket.
+    pub(crate) cores: usize,
+    /// SMT threads per core.
+    pub(crate) threads: usize,
+}
+
+impl Shape {
+    /// All CPUs of the guest.
+    pub(crate) fn cpus(self) -> usize {
+        self.sockets * self.cores * self.threads
+    }
+
+    /// Arguments for CPUs, memory, nodes and their distances.
+    pub(super) fn arguments(self) -> Vec<String> {
+        let Self { sockets, cores, threads } = self;
+        let per_node = cores * threads;
+        let mut arguments = words(&format!(
+            "-smp {},sockets={sockets},cores={cores},threads={threads}",
+            self.cpus()
+        ));
+        for node in 0..sockets {
+            let (first, last) = (node * per_node, (node + 1) * per_node - 1);
+            arguments.extend(words(&format!(
+                "-object memory-backend-ram,id=mem{node},size={NODE_MEMORY} \
+                 -numa node,nodeid={node},cpus={first}-{last},memdev=mem{node}"
+            )));
+        }
+        for from in 0..sockets {
+            for to in from + 1..sockets {
+                arguments.extend(words(&format!("-numa dist,src={from},dst={to},val=21")));
+            }
+        }
+        arguments.extend(words(&format!(
+            "-device pxb-pcie,id=nicbus,bus_nr=128,numa_node={},bus=pcie.0 \
+             -device pcie-root-port,id=nicport,bus=nicbus,chassis=1",
+            sockets - 1
+        )));
+        arguments
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}x{}", self.sockets, self.cores, self.threads)
+    }
+}
+
+impl FromStr for Shape {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts: Option<Vec<usize>> = text.split('x').map(|part| part.parse().ok()).collect();
+        let shape = match parts.as_deref() {
+            Some(&[sockets, cores]) => Self { sockets, cores, threads: 1 },
+            Some(&[sockets, cores, threads]) => Self { sockets, cores, threads },
+            _ => bail!("{text:?} is no shape: write SOCKETSxCORES or SOCKETSxCORESxTHREADS"),
+        };
+        let sizes = [shape.sockets, shape.cores, shape.threads];
+        ensure!(
+            sizes.iter().all(|size| (1..=64).contains(size)) && (2..=64).contains(&shape.cpus()),
+            "a guest has 2 to 64 CPUs, {text} would have {}",
+            sizes.iter().product::<usize>()
+        );
+        Ok(shape)
+    }
+}
+
+/// Splits arguments of which none holds a space.
+pub(super) fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_read_and_bounded() {
+        let shape: Shape = "2x2".parse().unwrap();
+        assert_eq!((shape.cpus(), shape.to_string().as_str()), (4, "2x2x1"));
+        assert_eq!("2x4x2".parse::<Shape>().unwrap().cpus(), 16);
+        for bad in ["", "2", "2x", "1x1", "0x4", "2x2x2x2", "64x64", "axb"] {
+            assert!(bad.parse::<Shape>().is_err(), "{bad:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn the_nic_hangs_on_the_last_node() {
+        let shape: Shape = "2x2".parse().unwrap();
+        insta::assert_snapshot!(shape.arguments().join("\n"));
+    }
+}

@@ -1,0 +1,217 @@
+//! The lab from outside: each thing that can go wrong gives one clear error, and nothing is left
+//! behind, whichever way it ends. Tests that boot a guest need root and STEER_LAB=1.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assert_cmd::prelude::*;
+use predicates::prelude::*;
+use tempfile::TempDir;
+
+/// Environment variable by which a test recognises the processes it has caused.
+const MARK: &str = "STEER_LAB_TEST";
+/// Kernels are shared with the other runs of this workspace: fetching one is no part of a test.
+const KERNELS: &str = "../target/lab/kernels";
+/// No server listens on the discard port of a machine of our day.
+const NO_MIRROR: &str = "http://127.0.0.1:9/debian";
+
+/// One run of steer-bench, with its own folder for temporary files.
+struct Bench {
+    temporary: TempDir,
+    mark: String,
+}
+
+impl Bench {
+    fn new(test: &str) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let mark = format!("{test}-{}", std::process::id());
+        Self { temporary, mark }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_steer-bench"));
+        command.args(arguments).env(MARK, &self.mark).env("TMPDIR", self.temporary.path());
+        command
+    }
+
+    /// Command lines and process ids of all that this run has started, directly or not.
+    fn processes(&self) -> Vec<(i32, String)> {
+        let mark = format!("{MARK}={}", self.mark);
+        let marked = |id: &i32| {
+            let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
+        };
+        let ids = fs::read_dir("/proc").unwrap().flatten();
+        let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(marked);
+        ids.map(|id| (id, fs::read_to_string(format!("/proc/{id}/cmdline")).unwrap_or_default()))
+            .collect()
+    }
+
+    fn qemu(&self) -> Option<i32> {
+        let processes = self.processes();
+        processes.iter().find(|(_, line)| line.starts_with("qemu")).map(|(id, _)| *id)
+    }
+
+    /// Nothing may be left. Namespace and tap have no names and no file: they are gone with the
+    /// last process that holds them.
+    fn assert_clean(&self) {
+        let gone = wait_for(Duration::from_secs(15), || self.processes().is_empty().then_some(()));
+        assert!(gone.is_some(), "left running: {:?}", self.processes());
+        let files: Vec<_> = fs::read_dir(self.temporary.path()).unwrap().flatten().collect();
+        assert!(files.is_empty(), "left behind: {files:?}");
+    }
+}
+
+fn wait_for<T>(time: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + time;
+    while Instant::now() < deadline {
+        if let Some(found) = probe() {
+            return Some(found);
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    None
+}
+
+/// Whether this test may boot guests; says so if not.
+fn lab(test: &str) -> bool {
+    let wanted = std::env::var_os("STEER_LAB").is_some_and(|value| value == "1");
+    if !wanted {
+        println!("skipped: {test} boots a guest; set STEER_LAB=1 and run as root");
+    }
+    wanted
+}
+
+#[test]
+fn a_kernel_that_cannot_be_downloaded_leaves_no_half_cache() {
+    let bench = Bench::new("mirror");
+    let cache = tempfile::tempdir().unwrap();
+    let cache_path = cache.path().to_str().unwrap();
+    let arguments =
+        ["kernel", "fetch", "6.18", "--mirror", NO_MIRROR, "--kernel-cache", cache_path];
+    bench
+        .command(&arguments)
+        .assert()
+        .failure()
+        .stdout("")
+        .stderr(predicate::str::contains("package lists could not be fetched from"))
+        .stderr(predicate::str::contains("name another Debian mirror with --mirror"));
+    let left = fs::read_dir(cache.path()).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert_eq!(left, [".lock"], "only the lock file may stay");
+    bench.assert_clean();
+}
+
+#[test]
+fn a_tampered_kernel_is_refused() {
+    let bench = Bench::new("tampered");
+    let cache = tempfile::tempdir().unwrap();
+    example_kernel(cache.path(), "0000");
+    bench
+        .command(&["kernel", "fetch", "6.18", "--kernel-cache", cache.path().to_str().unwrap()])
+        .assert()
+        .failure()
+        .stderr(predicate::str::contains("vmlinuz: SHA-256 differs from the manifest"));
+    bench.assert_clean();
+}
+
+#[test]
+fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
+    let refused: [(&[&str], &str); 6] = [
+        (&["kernel", "fetch", "6.12"], "too old"),
+        (&["kernel", "fetch", "newest"], "neither a kernel series"),
+        (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
+        (&["ab", "--arms", "eevdf"], "is no arm"),
+        (&["ab", "--arms", "default,default"], "twice"),
+        (&["ab", "--shape", "1x4"], "another node than the NIC's"),
+    ];
+    for (arguments, message) in refused {
+        let bench = Bench::new("flags");
+        let output = bench.command(arguments).assert().failure();
+        output.stderr(predicate::str::contains(message));
+        bench.assert_clean();
+    }
+}
+
+#[test]
+fn without_qemu_the_network_goes_away_again() {
+    if !lab("without_qemu_the_network_goes_away_again") {
+        return;
+    }
+    let bench = Bench::new("no-qemu");
+    let (cache, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    example_kernel(cache.path(), VMLINUZ_SHA256);
+    for tool in ["/usr/bin/ldd", "/usr/sbin/ip", "/bin/bash", "/bin/cat"] {
+        let name = Path::new(tool).file_name().unwrap();
+        std::os::unix::fs::symlink(tool, tools.path().join(name)).unwrap();
+    }
+    let arguments = ["lab", "test", "--kernel-cache", cache.path().to_str().unwrap()];
+    bench
+        .command(&arguments)
+        .arg("--scx-steer")
+        .arg(env!("CARGO_BIN_EXE_steer-bench"))
+        .env("PATH", tools.path())
+        .assert()
+        .failure()
+        .stderr(predicate::str::contains("qemu-system-x86_64 is not installed"));
+    bench.assert_clean();
+}
+
+#[test]
+fn killed_it_takes_its_guest_with_it() {
+    if !lab("killed_it_takes_its_guest_with_it") {
+        return;
+    }
+    let bench = Bench::new("killed");
+    let mut child = lab_test(&bench);
+    wait_for(Duration::from_secs(60), || bench.qemu()).expect("QEMU starts");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    bench.assert_clean();
+}
+
+#[test]
+fn a_guest_that_hangs_is_one_clear_error() {
+    if !lab("a_guest_that_hangs_is_one_clear_error") {
+        return;
+    }
+    let bench = Bench::new("hangs");
+    let child = lab_test(&bench);
+    let qemu = wait_for(Duration::from_secs(60), || bench.qemu()).expect("QEMU starts");
+    // The agent's port is up some seconds into the guest's life; then its clock stops for good.
+    thread::sleep(Duration::from_secs(30));
+    Command::new("kill").args(["-STOP", &qemu.to_string()]).assert().success();
+    let output = child.wait_with_output().unwrap();
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("the guest does not answer"), "{said}");
+    bench.assert_clean();
+}
+
+/// Starts the guest test, which boots a guest.
+fn lab_test(bench: &Bench) -> Child {
+    let scx_steer = PathBuf::from(env!("CARGO_BIN_EXE_steer-bench")).with_file_name("scx_steer");
+    assert!(scx_steer.exists(), "build the whole workspace first, scx_steer is missing");
+    let mut command = bench.command(&["lab", "test", "--kernel-cache", KERNELS]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// SHA-256 of the text `vmlinuz`.
+const VMLINUZ_SHA256: &str = "42f083196bf0997a4f9c37295e311eb5012aa59e383c15b8ba466070af14cd8f";
+
+/// A cache with something that passes for a kernel if its image has this checksum.
+fn example_kernel(cache: &Path, sha256: &str) {
+    let release = "6.18.15+deb13-cloud-amd64";
+    let dir = cache.join(release);
+    fs::create_dir(&dir).unwrap();
+    for name in ["vmlinuz", "config", "failover.ko", "net_failover.ko", "virtio_net.ko"] {
+        fs::write(dir.join(name), name).unwrap();
+    }
+    let manifest = format!(
+        r#"{{"version":1,"kernel":"{release}","packages":[],"files":{{"vmlinuz":"{sha256}"}}}}"#
+    );
+    fs::write(dir.join("manifest.json"), manifest).unwrap();
+}
