@@ -1,18 +1,20 @@
 #!/bin/sh
-# Installs the Debian packages named as arguments, and QEMU 10 from the backports suite where the
-# release's own is older: QEMU 7.2's threaded TCG runs kernel code that was just patched (tracepoints,
-# static keys) from stale translations, and the guest dies of `Oops: int3` within minutes; 10.0 does
-# not. Backports are read through lists of our own: the machine's package sources stay as they are.
+# Installs the Debian packages named as arguments, and unpacks a second QEMU under target/lab/qemu.
+#
+# The lab needs two. The live tier needs version 10 (backports): with 7.2, threaded TCG runs kernel
+# code that was just patched (tracepoints, static keys) from stale translations, and the guest dies
+# of `Oops: int3` within minutes. The deterministic tier needs the release's own 7.2: with 10, two
+# runs of one seed differ. The second is only unpacked, and read through package lists of our own:
+# the machine's packages and sources stay as they are.
 set -eu
 
-MIN_QEMU=10
+LIVE_QEMU=target/lab/qemu
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed$'; }
-qemu_major() { qemu-system-x86_64 --version 2>/dev/null | sed -n 's/.*version \([0-9]*\).*/\1/p'; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
-# The mirror that serves this release, from one-line or deb822 sources.
+# The mirror that serves release $1, from one-line or deb822 sources.
 mirror() {
 	cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | awk -v suite="$1" '
 		/^URIs:/ { uri = $2 }
@@ -29,21 +31,22 @@ if [ -n "$missing" ]; then
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
 fi
 
-major=$(qemu_major)
-if [ "${major:-0}" -lt "$MIN_QEMU" ]; then
-	release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	uri=$(mirror "$release")
-	[ -n "$uri" ] || { echo "no package source serves $release: install QEMU $MIN_QEMU yourself" >&2; exit 1; }
-	echo "installing QEMU from $release-backports (found: ${major:-none}, wanted: $MIN_QEMU)"
-	dir=$(mktemp -d)
-	trap 'rm -rf "$dir"' EXIT
-	mkdir -p "$dir/lists/partial"
-	for suite in "$release" "$release-backports"; do
-		echo "deb [signed-by=$KEYRING] $uri $suite main"
-	done > "$dir/sources.list"
-	set -- -q -o "Dir::Etc::sourcelist=$dir/sources.list" -o Dir::Etc::sourceparts=/dev/null \
-		-o "Dir::State::lists=$dir/lists" -o APT::Sandbox::User=root
-	as_root apt-get "$@" update
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@" install -y --no-install-recommends \
-		-t "$release-backports" qemu-system-x86
-fi
+[ ! -x "$LIVE_QEMU/usr/bin/qemu-system-x86_64" ] || exit 0
+release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+uri=$(mirror "$release")
+[ -n "$uri" ] || { echo "no package source in /etc/apt serves $release: add one" >&2; exit 1; }
+echo "unpacking QEMU of $release-backports for the lab"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/lists/partial" "$work/debs" "$work/root"
+echo "deb [signed-by=$KEYRING] $uri $release-backports main" > "$work/sources.list"
+set -- -q -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+	-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o APT::Sandbox::User=root
+apt-get "$@" update --error-on=any
+(cd "$work/debs" && for part in x86 common data; do
+	apt-get "$@" download "qemu-system-$part/$release-backports"
+done)
+for deb in "$work"/debs/*.deb; do dpkg -x "$deb" "$work/root"; done
+mkdir -p "$LIVE_QEMU"
+rm -rf "$LIVE_QEMU"
+mv "$work/root" "$LIVE_QEMU"

@@ -1,5 +1,7 @@
 //! The lab from outside: each thing that can go wrong gives one clear error, and nothing is left
 //! behind, whichever way it ends. Tests that boot a guest need root and STEER_LAB=1.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests count as tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use tempfile::TempDir;
 const MARK: &str = "STEER_LAB_TEST";
 /// Kernels are shared with the other runs of this workspace: fetching one is no part of a test.
 const KERNELS: &str = "../target/lab/kernels";
+/// So is the QEMU of the live tier.
+const QEMU: (&str, &str) = ("STEER_LAB_QEMU", "../target/lab/qemu");
 /// No server listens on the discard port of a machine of our day.
 const NO_MIRROR: &str = "http://127.0.0.1:9/debian";
 
@@ -34,6 +38,7 @@ impl Bench {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steer-bench"));
         command.args(arguments).env(MARK, &self.mark).env("TMPDIR", self.temporary.path());
+        command.env(QEMU.0, QEMU.1);
         command
     }
 
@@ -52,7 +57,10 @@ impl Bench {
 
     fn qemu(&self) -> Option<i32> {
         let processes = self.processes();
-        processes.iter().find(|(_, line)| line.starts_with("qemu")).map(|(id, _)| *id)
+        let program = |line: &str| line.split('\0').next().unwrap_or_default().to_owned();
+        let mut emulators =
+            processes.iter().filter(|(_, line)| program(line).contains("qemu-system"));
+        emulators.next().map(|(id, _)| *id)
     }
 
     /// Nothing may be left. Namespace and tap have no names and no file: they are gone with the
@@ -154,6 +162,7 @@ fn without_qemu_the_network_goes_away_again() {
         .arg("--scx-steer")
         .arg(env!("CARGO_BIN_EXE_steer-bench"))
         .env("PATH", tools.path())
+        .env(QEMU.0, tools.path())
         .assert()
         .failure()
         .stderr(predicate::str::contains("qemu-system-x86_64 is not installed"));

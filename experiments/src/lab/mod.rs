@@ -1,6 +1,7 @@
 //! The virtual lab: kernels, guests, their network and the runs in them.
 
 pub(crate) mod console;
+pub(crate) mod emulator;
 pub(crate) mod facts;
 pub(crate) mod guest;
 pub(crate) mod initramfs;

@@ -8,17 +8,12 @@ use std::thread;
 use anyhow::{Context, Result, ensure};
 
 use super::console::Console;
+use super::emulator::Emulator;
 use super::kernel::Kernel;
 use super::net::{self, Net};
 use super::shape::{Shape, words};
 use super::tool;
 
-/// The emulator.
-pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
-/// Older ones run kernel code that was just patched from stale translations: switching a
-/// tracepoint or loading a scheduler while vCPUs are busy ends in `Oops: int3` within minutes.
-/// `setup.sh` installs this one.
-const OLDEST: u32 = 10;
 /// What runs the guest's instructions, for the record; [`Tier`] says how it is asked for.
 pub(crate) const ACCELERATOR: &str = "tcg";
 /// How the guest keeps time and what its NIC is plugged into.
@@ -103,8 +98,11 @@ impl Machine<'_> {
     }
 
     fn command(&self) -> Result<Command> {
-        check_version()?;
-        let mut command = Command::new(PROGRAM);
+        let mut command = match self.tier {
+            Tier::Live(_) => Emulator::live()?,
+            Tier::Deterministic => Emulator::deterministic()?,
+        }
+        .command();
         command.args(self.arguments());
         tool::die_with_us(&mut command);
         tool::inherit(&mut command, std::slice::from_ref(self.initramfs));
@@ -141,7 +139,7 @@ impl Machine<'_> {
     pub(crate) fn run_here(&self) -> Result<()> {
         let mut command = self.command()?;
         let status = command.status().map_err(|error| tool::not_started(&command, error))?;
-        ensure!(status.success(), "{PROGRAM} failed ({status})");
+        ensure!(status.success(), "QEMU failed ({status})");
         Ok(())
     }
 }
@@ -167,36 +165,9 @@ impl Drop for Qemu {
     }
 }
 
-/// QEMU's version as it says it.
-///
-/// # Errors
-/// When QEMU is not installed.
-pub(crate) fn version() -> Result<String> {
-    let said = tool::output(Command::new(PROGRAM).arg("--version"), "asking for QEMU's version")?;
-    Ok(said.lines().next().unwrap_or_default().to_owned())
-}
-
-fn check_version() -> Result<()> {
-    let version = version()?;
-    let major = major(&version).with_context(|| format!("{version:?} names no QEMU version"))?;
-    ensure!(major >= OLDEST, "{version} is too old for the lab, it needs {OLDEST}: run make setup");
-    Ok(())
-}
-
-/// The major number in `QEMU emulator version 10.0.2 (…)`.
-fn major(version: &str) -> Option<u32> {
-    version.split_once("version ")?.1.split('.').next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reads_versions() {
-        assert_eq!(major("QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)"), Some(10));
-        assert_eq!(major("something else"), None);
-    }
 
     #[test]
     fn the_deterministic_tier_has_no_way_in_from_outside() {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::arm::SUBJECT;
+use crate::lab::emulator::Emulator;
 use crate::lab::facts::{Facts, joined};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::{qemu, tool};
@@ -38,7 +39,7 @@ pub(super) fn look(guest: &mut Guest, args: &GuestArgs, facts: &Facts) -> Result
         host_kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
             .ok()
             .map(|text| text.trim().to_owned()),
-        qemu: qemu::version().ok(),
+        qemu: Emulator::live().ok().map(|emulator| emulator.version),
         ..Environment::default()
     })
 }

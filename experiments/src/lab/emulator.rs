@@ -1,0 +1,109 @@
+//! Which QEMU a tier runs on. The lab needs two, and `experiments/lab/setup.sh` brings both:
+//!
+//! - the live tier 10 or later: older ones run kernel code that was just patched (a tracepoint, a
+//!   static key) from stale translations, and a busy guest dies of `Oops: int3` within minutes;
+//! - the deterministic tier Debian 12's own 7: with 10, two runs of one seed differ.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::tool;
+
+/// The installed QEMU.
+const INSTALLED: &str = "qemu-system-x86_64";
+/// Environment variable that names the folder of the one `setup.sh` unpacks beside it, and the
+/// default.
+const UNPACKED: (&str, &str) = ("STEER_LAB_QEMU", "target/lab/qemu");
+/// Where an unpacked one finds the firmware that is not in its own packages.
+const FIRMWARE: &str = "/usr/share/seabios";
+/// First version that keeps a busy guest alive.
+const LIVE: u32 = 10;
+/// Last version that repeats a run exactly.
+const DETERMINISTIC: u32 = 7;
+
+/// A QEMU, found and of the right version.
+#[derive(Debug, Clone)]
+pub(crate) struct Emulator {
+    program: PathBuf,
+    /// Folders of firmware and tables, if not where it was built to look.
+    data: Vec<PathBuf>,
+    /// Its version as it says it.
+    pub(crate) version: String,
+}
+
+impl Emulator {
+    /// The QEMU for guests in real time.
+    ///
+    /// # Errors
+    /// When there is none, or only an older one.
+    pub(crate) fn live() -> Result<Self> {
+        let root = PathBuf::from(env::var(UNPACKED.0).unwrap_or_else(|_| UNPACKED.1.to_owned()));
+        let unpacked = root.join("usr/bin").join(INSTALLED);
+        let found = if unpacked.is_file() {
+            Self::at(unpacked, vec![root.join("usr/share/qemu"), FIRMWARE.into()])?
+        } else {
+            Self::at(INSTALLED.into(), Vec::new())?
+        };
+        let version = &found.version;
+        ensure!(
+            found.major()? >= LIVE,
+            "{version} is too old for the live lab, which needs {LIVE}: run make setup here"
+        );
+        Ok(found)
+    }
+
+    /// The QEMU for guests that repeat exactly.
+    ///
+    /// # Errors
+    /// When there is none, or only a newer one.
+    pub(crate) fn deterministic() -> Result<Self> {
+        let found = Self::at(INSTALLED.into(), Vec::new())?;
+        let version = &found.version;
+        ensure!(
+            found.major()? <= DETERMINISTIC,
+            "{version} is too new for the deterministic tier: only {DETERMINISTIC} (Debian 12's) \
+             was seen to repeat a run exactly"
+        );
+        Ok(found)
+    }
+
+    fn at(program: PathBuf, data: Vec<PathBuf>) -> Result<Self> {
+        let said =
+            tool::output(Command::new(&program).arg("--version"), "asking for QEMU's version")?;
+        let version = said.lines().next().unwrap_or_default().to_owned();
+        Ok(Self { program, data, version })
+    }
+
+    /// A command line that runs it, to which the machine is added.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        for folder in &self.data {
+            command.arg("-L").arg(folder);
+        }
+        command
+    }
+
+    fn major(&self) -> Result<u32> {
+        let version = &self.version;
+        major(version).with_context(|| format!("{version:?} names no QEMU version"))
+    }
+}
+
+/// The major number in `QEMU emulator version 10.0.2 (…)`.
+fn major(version: &str) -> Option<u32> {
+    version.split_once("version ")?.1.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_versions() {
+        assert_eq!(major("QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)"), Some(10));
+        assert_eq!(major("something else"), None);
+    }
+}
