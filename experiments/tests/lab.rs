@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests count as tests")]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -55,12 +56,10 @@ impl Bench {
             .collect()
     }
 
+    /// The emulator, once it runs a guest.
     fn qemu(&self) -> Option<i32> {
-        let processes = self.processes();
-        let program = |line: &str| line.split('\0').next().unwrap_or_default().to_owned();
-        let mut emulators =
-            processes.iter().filter(|(_, line)| program(line).contains("qemu-system"));
-        emulators.next().map(|(id, _)| *id)
+        let runs_guest = |line: &str| line.split('\0').any(|word| word == "-initrd");
+        self.processes().into_iter().find(|(_, line)| runs_guest(line)).map(|(id, _)| id)
     }
 
     /// Nothing may be left. Namespace and tap have no names and no file: they are gone with the
@@ -188,14 +187,18 @@ fn a_guest_that_hangs_is_one_clear_error() {
         return;
     }
     let bench = Bench::new("hangs");
-    let child = lab_test(&bench);
-    let qemu = wait_for(Duration::from_secs(60), || bench.qemu()).expect("QEMU starts");
-    // The agent's port is up some seconds into the guest's life; then its clock stops for good.
-    thread::sleep(Duration::from_secs(30));
+    let mut child = lab_test(&bench);
+    let mut steps = BufReader::new(child.stderr.take().unwrap());
+    let mut step = String::new();
+    while !step.contains("a second instance is refused") {
+        step.clear();
+        assert_ne!(steps.read_line(&mut step).unwrap(), 0, "it ended before the guest was up");
+    }
+    let qemu = bench.qemu().expect("QEMU runs");
     Command::new("kill").args(["-STOP", &qemu.to_string()]).assert().success();
-    let output = child.wait_with_output().unwrap();
-    assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+    let mut said = String::new();
+    steps.read_to_string(&mut said).unwrap();
+    assert!(!child.wait().unwrap().success());
     assert!(said.contains("the guest does not answer"), "{said}");
     bench.assert_clean();
 }
