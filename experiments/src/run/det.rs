@@ -2,6 +2,7 @@
 //! comes in from outside, so the same seed gives the same run, to the last counter.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -90,10 +91,42 @@ pub(crate) fn run(args: DetArgs) -> Result<()> {
     }
 }
 
+/// How many seeds are tried. QEMU 7 has a bug that a guest meets at the wrong instruction count: a
+/// seed of one build was seen to end in `BUG` in skb_put, in every repeat, its neighbours not.
+const SEEDS: u32 = 4;
+
+/// The first run from the asked seed on in which the emulated kernel does not die.
+fn first_that_lives(args: &RunArgs, progress: &Progress) -> Result<(RunArgs, Counted)> {
+    let mut args = args.clone();
+    for _ in 1..SEEDS {
+        match args.run(progress) {
+            Err(error) if error.is::<Panicked>() => {
+                println!("seed {}: {error}; taking the next seed", args.seed);
+                args.seed += 1;
+            }
+            result => return Ok((args, result?)),
+        }
+    }
+    let counted = args.run(progress)?;
+    Ok((args, counted))
+}
+
+/// The guest's kernel died.
+#[derive(Debug)]
+struct Panicked(String);
+
+impl fmt::Display for Panicked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the emulated kernel died: {}", self.0)
+    }
+}
+
+impl std::error::Error for Panicked {}
+
 /// Twice the same seed, once another.
 fn selftest(args: &RunArgs) -> Result<()> {
     let progress = Progress::rounds(3);
-    let first = args.run(&progress)?;
+    let (args, first) = first_that_lives(args, &progress)?;
     progress.advance();
     let again = args.run(&progress)?;
     progress.advance();
@@ -132,7 +165,12 @@ impl RunArgs {
             ensure!(Instant::now() < deadline, "no end within {LONGEST:?}; {}", console.tail());
             thread::sleep(Duration::from_millis(200));
         }
-        let mut parts = parts(&console.lines());
+        let lines = console.lines();
+        if lines.iter().any(|line| line.contains("Kernel panic")) {
+            let place = lines.iter().rev().find(|line| line.contains("RIP: "));
+            return Err(Panicked(place.cloned().unwrap_or_default()).into());
+        }
+        let mut parts = parts(&lines);
         if let Some(failure) = parts.remove("failed") {
             bail!("in the guest: {failure}; {}", console.tail());
         }

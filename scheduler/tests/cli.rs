@@ -1,0 +1,92 @@
+//! The command line: what a user sees who gives it bad input, or a host that lacks something.
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+use std::{fs, path::Path};
+
+use assert_cmd::Command;
+use predicates::{prelude::*, str::contains};
+
+fn scx_steer(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("scx_steer").unwrap();
+    command.args(args);
+    command
+}
+
+#[test]
+fn unknown_flags_and_bad_numbers_exit_2() {
+    for (args, message) in [
+        (&["--no-such-flag"][..], "unexpected argument '--no-such-flag'"),
+        (&["observe", "--duration", "soon"], "not a number of seconds"),
+        (&["observe", "--duration", "0"], "allowed is 0.01 to 86400 seconds"),
+        (&["--stats", "1", "--monitor", "1"], "cannot be used with"),
+        (&["--stats", "1", "topology"], "cannot be used with"),
+    ] {
+        scx_steer(args).assert().code(2).stderr(contains(message));
+    }
+}
+
+#[test]
+fn bad_topology_files_are_named_with_the_next_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let garbage = write("garbage.xml", "no topology");
+    let newer = write("v3.xml", "<?xml version=\"1.0\"?>\n<topology version=\"3.0\"></topology>");
+    let missing = dir.path().join("missing.xml").display().to_string();
+    for (file, message) in [
+        (&missing, "cannot read the topology file"),
+        (&garbage, "is not an hwloc topology"),
+        (&newer, "is hwloc 3.0 XML"),
+    ] {
+        scx_steer(&["topology", "--xml", file])
+            .assert()
+            .code(1)
+            .stdout("")
+            .stderr(contains(message).and(contains(file.as_str())).and(contains("lstopo")));
+    }
+}
+
+#[test]
+fn the_topology_of_this_machine_is_valid_json() {
+    let output = scx_steer(&["topology", "--json"]).assert().success().get_output().clone();
+    let machine: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(!machine["cpus"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_kernel_without_sched_ext_is_said_and_nothing_is_loaded() {
+    if Path::new("/sys/kernel/sched_ext").exists() {
+        eprintln!("SKIPPED a_kernel_without_sched_ext_is_said…: this kernel has sched_ext");
+        return;
+    }
+    scx_steer(&[]).assert().code(1).stderr(contains("CONFIG_SCHED_CLASS_EXT=y"));
+}
+
+#[test]
+fn every_statistic_is_described() {
+    scx_steer(&["--help-stats"])
+        .assert()
+        .success()
+        .stdout(contains("long_home").and(contains("short_lent")));
+}
+
+#[test]
+fn a_short_observation_reports_the_scheduler_in_force() {
+    // SAFETY: no memory is touched.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("SKIPPED a_short_observation_reports_the_scheduler_in_force: needs root");
+        return;
+    }
+    let output = scx_steer(&["observe", "--duration", "0.3", "--json"])
+        .assert()
+        .success()
+        .stderr(contains("observing"))
+        .get_output()
+        .clone();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["version"], 1);
+    assert!(report["none"]["cpu_s"].as_f64().unwrap() > 0.0, "this test itself runs somewhere");
+}
