@@ -1,7 +1,6 @@
 //! The lab from outside: each thing that can go wrong gives one clear error, and nothing is left
 //! behind, whichever way it ends. Tests that boot a guest need root and STEER_LAB=1.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-#![expect(clippy::unwrap_used, reason = "helpers of tests count as tests")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

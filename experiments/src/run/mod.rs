@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod det;
 mod environment;
 mod generator;
+pub(crate) mod neutral;
 mod sample;
 mod scheduler;
 mod workload;

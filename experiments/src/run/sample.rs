@@ -118,7 +118,7 @@ fn serve(
     };
     start("server".to_owned(), workload.server(arm.pinned, facts), "ready")?;
     for (flow, argv) in workload.iperf_servers(arm.pinned, facts).into_iter().enumerate() {
-        start(format!("iperf3-{flow}"), argv, "---")?;
+        start(format!("iperf3-{flow}"), argv, "Server listening")?;
     }
     let hogs = workload.hogs(facts);
     if !hogs.is_empty() {

@@ -78,7 +78,8 @@ impl WorkloadArgs {
     /// The iperf3 servers in the guest, one per long flow.
     pub(super) fn iperf_servers(&self, pinned: bool, facts: &Facts) -> Vec<Vec<String>> {
         let server = |flow: u16| {
-            let mut argv = words(&format!("iperf3 --server --port {}", IPERF_PORT + flow));
+            let mut argv =
+                words(&format!("iperf3 --server --forceflush --port {}", IPERF_PORT + flow));
             if pinned {
                 let cpu = facts.nic_cpus[usize::from(flow) % facts.nic_cpus.len()];
                 argv.extend(words(&format!("--affinity {cpu}")));
