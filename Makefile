@@ -2,8 +2,8 @@
 # machine with Rust on. `make help` lists the rest.
 
 PACKAGES := clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib1g-dev libhwloc-dev \
-	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 util-linux \
-	xz-utils
+	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 tcc \
+	util-linux xz-utils
 DEMO     := target/demo
 BENCH    := target/release/steer-bench
 

@@ -62,6 +62,8 @@ pub(crate) enum BootCommand {
     Shell(guest::GuestArgs),
     /// Load and unload scx_steer under traffic, with CPUs and NICs coming and going.
     Test(Box<crate::run::check::TestArgs>),
+    /// Time programs without traffic under scx_steer and the default scheduler, in turn.
+    Neutral(Box<crate::run::neutral::NeutralArgs>),
 }
 
 impl LabCommand {
@@ -75,6 +77,7 @@ impl LabCommand {
             }
             Self::Lab(BootCommand::Shell(args)) => guest::shell(&args),
             Self::Lab(BootCommand::Test(args)) => crate::run::check::run(*args),
+            Self::Lab(BootCommand::Neutral(args)) => crate::run::neutral::run(*args),
             Self::Ab(args) => crate::run::ab::run(*args),
             Self::Det(args) => crate::run::det::run(*args),
             Self::Guest => crate::guest::serve(),
