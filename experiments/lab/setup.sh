@@ -1,14 +1,13 @@
 #!/bin/sh
 # Installs the Debian packages named as arguments, and unpacks a second QEMU under target/lab/qemu.
 #
-# The lab needs two. The live tier needs version 10 (backports): with 7.2, threaded TCG runs kernel
-# code that was just patched (tracepoints, static keys) from stale translations, and the guest dies
-# of `Oops: int3` within minutes. The deterministic tier needs the release's own 7.2: with 10, two
-# runs of one seed differ. The second is only unpacked, and read through package lists of our own:
-# the machine's packages and sources stay as they are.
+# The lab needs version 10: with Debian 12's own 7.2, threaded TCG runs kernel code that was just
+# patched (tracepoints, static keys) from stale translations, and the guest dies of `Oops: int3`
+# within minutes. It is only unpacked, and read through package lists of our own: the machine's
+# packages and sources stay as they are. The installed 7.2 brings the libraries and firmware.
 set -eu
 
-LIVE_QEMU=target/lab/qemu
+UNPACKED=target/lab/qemu
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed$'; }
@@ -31,7 +30,7 @@ if [ -n "$missing" ]; then
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing
 fi
 
-[ ! -x "$LIVE_QEMU/usr/bin/qemu-system-x86_64" ] || exit 0
+[ ! -x "$UNPACKED/usr/bin/qemu-system-x86_64" ] || exit 0
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 uri=$(mirror "$release")
 [ -n "$uri" ] || { echo "no package source in /etc/apt serves $release: add one" >&2; exit 1; }
@@ -47,6 +46,6 @@ apt-get "$@" update --error-on=any
 	apt-get "$@" download "qemu-system-$part/$release-backports"
 done)
 for deb in "$work"/debs/*.deb; do dpkg -x "$deb" "$work/root"; done
-mkdir -p "$LIVE_QEMU"
-rm -rf "$LIVE_QEMU"
-mv "$work/root" "$LIVE_QEMU"
+mkdir -p "$UNPACKED"
+rm -rf "$UNPACKED"
+mv "$work/root" "$UNPACKED"

@@ -1,8 +1,6 @@
-//! Which QEMU a tier runs on. The lab needs two, and `experiments/lab/setup.sh` brings both:
-//!
-//! - the live tier 10 or later: older ones run kernel code that was just patched (a tracepoint, a
-//!   static key) from stale translations, and a busy guest dies of `Oops: int3` within minutes;
-//! - the deterministic tier Debian 12's own 7: with 10, two runs of one seed differ.
+//! Which QEMU the lab runs on: 10 or later. Older ones run kernel code that was just patched (a
+//! tracepoint, a static key) from stale translations, and a busy guest dies of `Oops: int3` within
+//! minutes. `experiments/lab/setup.sh` unpacks one beside what the machine has installed.
 
 use std::env;
 use std::path::PathBuf;
@@ -20,9 +18,7 @@ const UNPACKED: (&str, &str) = ("STEER_LAB_QEMU", "target/lab/qemu");
 /// Where an unpacked one finds the firmware that is not in its own packages.
 const FIRMWARE: &str = "/usr/share/seabios";
 /// First version that keeps a busy guest alive.
-const LIVE: u32 = 10;
-/// Last version that repeats a run exactly.
-const DETERMINISTIC: u32 = 7;
+const OLDEST: u32 = 10;
 
 /// A QEMU, found and of the right version.
 #[derive(Debug, Clone)]
@@ -35,11 +31,11 @@ pub(crate) struct Emulator {
 }
 
 impl Emulator {
-    /// The QEMU for guests in real time.
+    /// The unpacked one, or else the installed one.
     ///
     /// # Errors
     /// When there is none, or only an older one.
-    pub(crate) fn live() -> Result<Self> {
+    pub(crate) fn find() -> Result<Self> {
         let root = PathBuf::from(env::var(UNPACKED.0).unwrap_or_else(|_| UNPACKED.1.to_owned()));
         let unpacked = root.join("usr/bin").join(INSTALLED);
         let found = if unpacked.is_file() {
@@ -48,24 +44,10 @@ impl Emulator {
             Self::at(INSTALLED.into(), Vec::new())?
         };
         let version = &found.version;
+        let major = major(version).with_context(|| format!("{version:?} names no version"))?;
         ensure!(
-            found.major()? >= LIVE,
-            "{version} is too old for the live lab, which needs {LIVE}: run make setup here"
-        );
-        Ok(found)
-    }
-
-    /// The QEMU for guests that repeat exactly.
-    ///
-    /// # Errors
-    /// When there is none, or only a newer one.
-    pub(crate) fn deterministic() -> Result<Self> {
-        let found = Self::at(INSTALLED.into(), Vec::new())?;
-        let version = &found.version;
-        ensure!(
-            found.major()? <= DETERMINISTIC,
-            "{version} is too new for the deterministic tier: only {DETERMINISTIC} (Debian 12's) \
-             was seen to repeat a run exactly"
+            major >= OLDEST,
+            "{version} is too old for the lab, it needs {OLDEST}: run make setup"
         );
         Ok(found)
     }
@@ -84,11 +66,6 @@ impl Emulator {
             command.arg("-L").arg(folder);
         }
         command
-    }
-
-    fn major(&self) -> Result<u32> {
-        let version = &self.version;
-        major(version).with_context(|| format!("{version:?} names no QEMU version"))
     }
 }
 

@@ -21,7 +21,9 @@ pub(crate) enum Tier<'a> {
     /// Real time, the NIC on a tap: traffic comes from this machine.
     Live(&'a Net),
     /// A clock that counts instructions and two NICs on a hub inside QEMU: runs repeat exactly.
-    Deterministic,
+    /// The serial console goes to this file, which must be a regular one: a pipe that is full
+    /// for a moment delays the guest's UART, and so tells the guest of the world outside.
+    Deterministic(&'a OwnedFd),
 }
 
 impl Tier<'_> {
@@ -39,14 +41,15 @@ impl Tier<'_> {
             }
             // Serial output only, as even the end of a standard input is an event from outside;
             // -seed, or the kernel is handed a random number at boot.
-            Self::Deterministic => words(
+            Self::Deterministic(console) => words(&format!(
                 "-accel tcg,thread=single -icount shift=2,sleep=off -seed 1 \
-                 -chardev file,id=console,path=/dev/stdout -serial chardev:console \
+                 -chardev file,id=console,path=/proc/self/fd/{} -serial chardev:console \
                  -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed \
                  -netdev hubport,id=net0,hubid=0 -netdev hubport,id=net1,hubid=0 \
                  -device virtio-net-pci,netdev=net0,bus=nicport,ioeventfd=off,tx=timer,romfile= \
                  -device virtio-net-pci,netdev=net1,bus=pcie.0,ioeventfd=off,tx=timer,romfile=",
-            ),
+                console.as_raw_fd()
+            )),
         }
     }
 
@@ -54,7 +57,7 @@ impl Tier<'_> {
     fn kernel_words(&self) -> String {
         match self {
             Self::Live(_) => format!("lab.address={}/{}", net::GUEST, net::PREFIX),
-            Self::Deterministic => "nokaslr norandmaps random.trust_cpu=off".to_owned(),
+            Self::Deterministic(_) => "nokaslr norandmaps random.trust_cpu=off".to_owned(),
         }
     }
 }
@@ -98,17 +101,16 @@ impl Machine<'_> {
     }
 
     fn command(&self) -> Result<Command> {
-        let mut command = match self.tier {
-            Tier::Live(_) => Emulator::live()?,
-            Tier::Deterministic => Emulator::deterministic()?,
-        }
-        .command();
+        let mut command = Emulator::find()?.command();
         command.args(self.arguments());
         tool::die_with_us(&mut command);
         tool::inherit(&mut command, std::slice::from_ref(self.initramfs));
-        if let Tier::Live(net) = &self.tier {
-            tool::inherit(&mut command, net.queues());
-        }
+        match &self.tier {
+            Tier::Live(net) => tool::inherit(&mut command, net.queues()),
+            Tier::Deterministic(console) => {
+                tool::inherit(&mut command, std::slice::from_ref(*console))
+            }
+        };
         Ok(command)
     }
 
@@ -171,8 +173,10 @@ mod tests {
 
     #[test]
     fn the_deterministic_tier_has_no_way_in_from_outside() {
-        let arguments = Tier::Deterministic.arguments();
-        insta::assert_snapshot!(arguments.join("\n"));
+        let console = OwnedFd::from(tempfile::tempfile().unwrap());
+        let arguments = Tier::Deterministic(&console).arguments();
+        let descriptor = format!("/fd/{}", console.as_raw_fd());
+        insta::assert_snapshot!(arguments.join("\n").replace(&descriptor, "/fd/N"));
         assert!(!arguments.iter().any(|word| word.contains("tap") || word.contains("user")));
     }
 }

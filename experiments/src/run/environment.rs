@@ -39,7 +39,7 @@ pub(super) fn look(guest: &mut Guest, args: &GuestArgs, facts: &Facts) -> Result
         host_kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
             .ok()
             .map(|text| text.trim().to_owned()),
-        qemu: Emulator::live().ok().map(|emulator| emulator.version),
+        qemu: Emulator::find().ok().map(|emulator| emulator.version),
         ..Environment::default()
     })
 }
