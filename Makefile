@@ -26,7 +26,6 @@ test: build
 	STEER_LAB=1 cargo test --release --workspace --no-fail-fast
 	$(BENCH) lab test --kernel 6.18
 	$(BENCH) lab test --kernel 7.2
-	$(BENCH) det selftest
 
 build: setup
 	cargo build --release --workspace

@@ -1,5 +1,6 @@
-//! `steer-bench det`: the deterministic tier. The guest's clock counts instructions and nothing
-//! comes in from outside, so the same seed gives the same run, to the last counter.
+//! `steer-bench det`: the deterministic tier. The guest's clock counts instructions and nothing is
+//! meant to come in from outside, so that the same seed gives the same run, to the last counter.
+//! It does not always yet: `det selftest` says so, and is no part of `make test` until it passes.
 
 use std::collections::BTreeMap;
 use std::fs::File;
