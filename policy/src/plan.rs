@@ -87,3 +87,83 @@ impl Plan {
         Self { cpus, nr_llcs: llc_numbers.len().max(1) as u32, nics }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use steer_topology::{Core, Cpu, Llc, Nic, Source};
+
+    use super::*;
+
+    fn cpus(list: &str) -> CpuSet {
+        list.parse().unwrap()
+    }
+
+    /// Two nodes, each with one cache and two cores of two SMT siblings: 0-3 and 4-7, siblings
+    /// n and n+1.
+    fn machine(nics: Vec<Nic>) -> Machine {
+        let cpu = |id: u32| Cpu {
+            id,
+            core: id as usize / 2,
+            llc: Some(id as usize / 4),
+            node: Some(id / 4),
+            package: None,
+        };
+        let llc = |list| Llc { level: 3, size_bytes: None, cpus: cpus(list), nodes: [].into() };
+        Machine {
+            source: Source::Live,
+            packages: Vec::new(),
+            nodes: Vec::new(),
+            llcs: vec![llc("0-3"), llc("4-7")],
+            cores: (0..4)
+                .map(|core| Core { id: None, cpus: [2 * core, 2 * core + 1].into_iter().collect() })
+                .collect(),
+            cpus: (0..8).map(cpu).collect(),
+            offline: CpuSet::default(),
+            nics,
+        }
+    }
+
+    fn nic(name: &str, ifindex: Option<u32>, local_cpus: Option<&str>) -> Nic {
+        Nic {
+            name: name.into(),
+            ifindex,
+            mac: None,
+            pci: None,
+            driver: None,
+            node: None,
+            local_cpus: local_cpus.map(cpus),
+            speed_mbps: None,
+            operstate: None,
+            queues: None,
+            irqs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn cpus_know_their_cache_core_and_near_nics() {
+        let near = nic("eth0", Some(2), Some("4-7"));
+        let plan = Plan::new(&machine(vec![near, nic("eth1", Some(3), Some("0-7"))]));
+        assert_eq!(plan.nr_llcs, 2);
+        assert_eq!(plan.cpus[&1], CpuPlace { llc: 0, core: 0, nics_local: vec![1] });
+        assert_eq!(plan.cpus[&7], CpuPlace { llc: 1, core: 6, nics_local: vec![0, 1] });
+    }
+
+    #[test]
+    fn a_nic_whose_place_or_index_is_unknown_attracts_no_thread() {
+        let unknown = nic("eth0", Some(2), None);
+        let from_file = nic("eth1", None, Some("0-3"));
+        let plan = Plan::new(&machine(vec![unknown, from_file]));
+        assert_eq!(plan.nics, []);
+        assert!(plan.cpus.values().all(|place| place.nics_local.is_empty()));
+    }
+
+    #[test]
+    fn cpus_without_a_known_cache_share_one_per_node() {
+        let mut machine = machine(Vec::new());
+        machine.llcs.clear();
+        machine.cpus.iter_mut().for_each(|cpu| cpu.llc = None);
+        let plan = Plan::new(&machine);
+        assert_eq!(plan.nr_llcs, 2);
+        assert_eq!((plan.cpus[&3].llc, plan.cpus[&4].llc), (0, 1));
+    }
+}
