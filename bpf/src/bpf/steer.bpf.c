@@ -319,8 +319,8 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	scx_bpf_dsq_insert_vtime(p, only_there ? DSQ_CPU | belongs : DSQ_LLC | llc_of(belongs),
 				 place_settings.slice_ns, vtime, enq_flags);
 
-	/* a wake-up has just found no idle CPU; others did not look yet */
-	if (!only_there && !(enq_flags & SCX_ENQ_WAKEUP))
+	/* a CPU that went idle since select_cpu looked has not seen what was just queued */
+	if (!only_there)
 		idle = class == CLASS_SHORT ? pick_free_idle(p, belongs, 0)
 					    : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (idle >= 0)
