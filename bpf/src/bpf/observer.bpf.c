@@ -49,22 +49,20 @@ static struct observed_cpu *this_cpu(void)
 	return bpf_map_lookup_elem(&observed, &zero);
 }
 
-static u8 class_of(struct task_struct *p, u64 now)
+/* What @p moved lately, its class brought up to date; or NULL for a thread without traffic. */
+static struct thread_load *load_of(struct task_struct *p, u64 now)
 {
 	struct thread_load *t = bpf_task_storage_get(&threads, p, NULL, 0);
 
-	return t ? thread_class(t, classes(), now) : CLASS_NONE;
+	if (t)
+		thread_class(t, classes(), now);
+	return t;
 }
 
 /* The class a thread's events count under: mixed ones under that which costs more. */
-static u8 counted_as(struct task_struct *p, u64 now)
+static u8 counted_as(const struct thread_load *t)
 {
-	struct thread_load *t = bpf_task_storage_get(&threads, p, NULL, 0);
-
-	if (!t)
-		return CLASS_NONE;
-	thread_class(t, classes(), now);
-	return thread_placed_as(t);
+	return t ? thread_placed_as(t) : CLASS_NONE;
 }
 
 static void close_window(struct observed_cpu *c)
@@ -121,6 +119,7 @@ static void settle_softirq(struct observed_cpu *c, u64 now)
 /* Credit the time since the last event on this CPU to @p and to the softirq in progress. */
 static void settle_cpu(struct observed_cpu *c, struct task_struct *p, u64 now)
 {
+	struct thread_load *t;
 	u64 elapsed, stolen, ran;
 
 	settle_softirq(c, now);
@@ -128,8 +127,9 @@ static void settle_cpu(struct observed_cpu *c, struct task_struct *p, u64 now)
 		elapsed = now - c->slice_start;
 		stolen = c->softirq_ns + c->irq_ns - c->slice_stolen;
 		ran = elapsed > stolen ? elapsed - stolen : 0;
-		c->run_ns[counted_as(p, now) & 3] += ran;
-		add_to_windows(c, class_of(p, now), ran, now);
+		t = load_of(p, now);
+		c->run_ns[counted_as(t) & 3] += ran;
+		add_to_windows(c, t ? t->class : CLASS_NONE, ran, now);
 	}
 	c->slice_start = now;
 	c->slice_stolen = c->softirq_ns + c->irq_ns;
@@ -145,7 +145,7 @@ int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task
 		return 0;
 	settle_cpu(c, prev, now);
 	if (!(next->flags & PF_IDLE))
-		c->switches[counted_as(next, now) & 3]++;
+		c->switches[counted_as(load_of(next, now)) & 3]++;
 	return 0;
 }
 
@@ -155,7 +155,7 @@ int BPF_PROG(observe_migration, struct task_struct *p, int dest_cpu)
 	struct observed_cpu *c = this_cpu();
 
 	if (c)
-		c->migrations[counted_as(p, bpf_ktime_get_ns()) & 3]++;
+		c->migrations[counted_as(load_of(p, bpf_ktime_get_ns())) & 3]++;
 	return 0;
 }
 

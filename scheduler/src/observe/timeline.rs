@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use steer_bpf::intf::{
-    observed_cpu, traffic_class_CLASS_LONG, traffic_class_CLASS_MIXED, traffic_class_CLASS_NONE,
-    traffic_class_CLASS_SHORT,
+    observed_cpu, traffic_class_CLASS_LONG, traffic_class_CLASS_NONE, traffic_class_CLASS_SHORT,
 };
 use steer_topology::CpuSet;
 
@@ -44,8 +43,7 @@ impl Timeline {
         Self { interval_s: interval.as_secs_f64(), cpus, before: before.to_vec() }
     }
 
-    /// Adds the interval that ends with the reading `now`. A mixed thread's time counts half as
-    /// long and half as short here.
+    /// Adds the interval that ends with the reading `now`.
     pub(crate) fn add(&mut self, now: &[observed_cpu]) {
         for line in &mut self.cpus {
             let index = line.cpu as usize;
@@ -58,9 +56,8 @@ impl Timeline {
                 (ns / self.interval_s / 1e6).round().min(1000.0) / 1000.0
             };
             let run = |class: u32| share(before.run_ns[class as usize], now.run_ns[class as usize]);
-            let mixed = run(traffic_class_CLASS_MIXED) / 2.0;
-            line.long.push(run(traffic_class_CLASS_LONG) + mixed);
-            line.short.push(run(traffic_class_CLASS_SHORT) + mixed);
+            line.long.push(run(traffic_class_CLASS_LONG));
+            line.short.push(run(traffic_class_CLASS_SHORT));
             line.other.push(run(traffic_class_CLASS_NONE));
             line.softirq
                 .push(share(before.softirq_ns + before.irq_ns, now.softirq_ns + now.irq_ns));
