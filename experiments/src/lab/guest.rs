@@ -40,6 +40,19 @@ pub(crate) struct GuestArgs {
     pub(crate) source: Source,
 }
 
+/// Flags of `steer-bench lab run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    guest: GuestArgs,
+    /// Longest time the command may take, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+    /// The command and its arguments, after `--`.
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
+}
+
 impl GuestArgs {
     /// The programs in the guest: this one, scx_steer, and what was asked for.
     pub(crate) fn programs(&self) -> Result<Vec<PathBuf>> {
@@ -164,4 +177,21 @@ pub(crate) fn shell(args: &GuestArgs) -> Result<()> {
         Machine { kernel: &kernel, initramfs: &initramfs, shape: args.shape, tier, mode: "shell" };
     println!("Ctrl-D ends the guest, Ctrl-A X kills it");
     machine.run_here()
+}
+
+/// Runs a command in a guest of its own.
+///
+/// # Errors
+/// As [`Guest::boot`], and when the command does not end in time or fails.
+pub(crate) fn run(args: &RunArgs) -> Result<()> {
+    let progress = Progress::spinner();
+    let mut guest = Guest::boot(&args.guest, None, &progress)?;
+    progress.step(args.command.join(" "));
+    let result = guest.link.run(&args.command, Duration::from_secs(args.timeout));
+    let finished = guest.survive(result)??;
+    drop(progress);
+    print!("{}", finished.stdout);
+    eprint!("{}", finished.stderr);
+    ensure!(finished.success(), "{} ended with code {:?}", args.command[0], finished.code);
+    Ok(())
 }

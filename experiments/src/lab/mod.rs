@@ -60,6 +60,8 @@ pub(crate) struct FetchArgs {
 pub(crate) enum BootCommand {
     /// A shell in the guest, on this terminal.
     Shell(guest::GuestArgs),
+    /// Run one command in a fresh guest and print what it says.
+    Run(guest::RunArgs),
     /// Load and unload scx_steer under traffic, with CPUs and NICs coming and going.
     Test(Box<crate::run::check::TestArgs>),
     /// Time programs without traffic under scx_steer and the default scheduler, in turn.
@@ -76,6 +78,7 @@ impl LabCommand {
                 Ok(())
             }
             Self::Lab(BootCommand::Shell(args)) => guest::shell(&args),
+            Self::Lab(BootCommand::Run(args)) => guest::run(&args),
             Self::Lab(BootCommand::Test(args)) => crate::run::check::run(*args),
             Self::Lab(BootCommand::Neutral(args)) => crate::run::neutral::run(*args),
             Self::Ab(args) => crate::run::ab::run(*args),

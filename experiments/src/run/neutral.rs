@@ -1,5 +1,5 @@
-//! `steer-bench lab neutral`: what scx_steer costs where nothing can be won. No traffic; programs
-//! that only switch, wake and fork, timed under scx_steer and under the default scheduler in turn.
+//! `steer-bench lab neutral`: what a scheduler costs where nothing can be won. No traffic; programs
+//! that only switch, wake and fork, timed under each scheduler in turn.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use super::arm::SUBJECT;
+use super::arm::Arm;
 use super::scheduler;
-use super::workload::words;
 use crate::guest::Link;
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::progress::Progress;
@@ -37,15 +36,22 @@ pub(crate) struct NeutralArgs {
     /// Rounds; in each, every program is timed once under each scheduler.
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     pairs: u32,
+    /// The schedulers, as for `ab`; the others are compared with the first.
+    #[arg(long, value_name = "ARM,...", value_delimiter = ',', default_value = "default,scx_steer")]
+    arms: Vec<Arm>,
     #[command(flatten)]
     guest: GuestArgs,
 }
+
+/// Seconds that each program took, one after the other.
+type Times = [f64; PROGRAMS.len()];
 
 /// Times all programs and prints the ratios.
 ///
 /// # Errors
 /// When a program is missing on this machine or fails in the guest.
 pub(crate) fn run(mut args: NeutralArgs) -> Result<()> {
+    ensure!(args.arms.iter().all(|arm| !arm.pinned), "without traffic there is nothing to pin");
     for program in ["perf", "tcc"] {
         let path = PathBuf::from("/usr/bin").join(program);
         ensure!(path.is_file(), "{} is not installed: run make setup", path.display());
@@ -54,41 +60,39 @@ pub(crate) fn run(mut args: NeutralArgs) -> Result<()> {
     let progress = Progress::rounds(u64::from(args.pairs));
     let mut guest = Guest::boot(&args.guest, None, &progress)?;
     shell(&mut guest.link, WRITE_UNIT).context("writing the unit to compile")?;
-    let mut pairs = PROGRAMS.map(|_| Vec::new());
-    for round in 0..args.pairs {
+    let mut rounds: Vec<Vec<Times>> = Vec::new();
+    for round in 0..args.pairs as usize {
         progress.step(format!("round {} of {}", round + 1, args.pairs));
-        // who goes first alternates, so that a drift of the machine favours neither
-        let first = round % 2 == 0;
-        let one = time_all(&mut guest.link, first)?;
-        let two = time_all(&mut guest.link, !first)?;
-        let (subject, reference) = if first { (one, two) } else { (two, one) };
-        for ((pairs, subject), reference) in pairs.iter_mut().zip(subject).zip(reference) {
-            pairs.push((Some(subject), Some(reference)));
+        let mut times = vec![Times::default(); args.arms.len()];
+        // who goes first changes, so that a drift of the machine favours none
+        for turn in 0..args.arms.len() {
+            let arm = (round + turn) % args.arms.len();
+            times[arm] = time_all(&mut guest.link, &args.arms[arm])?;
         }
+        rounds.push(times);
         progress.advance();
     }
     let complaints = guest.complaints()?;
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
     drop(progress);
-    print(&pairs);
+    print(&args.arms, &rounds);
     Ok(())
 }
 
-/// Seconds that each program takes, under scx_steer or under the default scheduler.
-fn time_all(link: &mut Link, under_subject: bool) -> Result<[f64; PROGRAMS.len()]> {
-    if under_subject {
-        scheduler::load(link, &words(SUBJECT))?;
+fn time_all(link: &mut Link, arm: &Arm) -> Result<Times> {
+    if let Some(command) = &arm.scheduler {
+        scheduler::load(link, command)?;
     }
-    let mut seconds = [0.0; PROGRAMS.len()];
-    for ((name, script), seconds) in PROGRAMS.iter().zip(&mut seconds) {
+    let mut times = Times::default();
+    for ((name, script), seconds) in PROGRAMS.iter().zip(&mut times) {
         let start = Instant::now();
-        shell(link, script).with_context(|| format!("running {name}"))?;
+        shell(link, script).with_context(|| format!("running {name} under {}", arm.name))?;
         *seconds = start.elapsed().as_secs_f64();
     }
-    if under_subject {
+    if arm.scheduler.is_some() {
         scheduler::unload(link, libc::SIGINT)?;
     }
-    Ok(seconds)
+    Ok(times)
 }
 
 fn shell(link: &mut Link, script: &str) -> Result<()> {
@@ -97,20 +101,23 @@ fn shell(link: &mut Link, script: &str) -> Result<()> {
     Ok(())
 }
 
-/// Seconds under scx_steer and under the default scheduler, as [`Ratio::of_pairs`] takes them.
-type Pair = (Option<f64>, Option<f64>);
-
-fn print(pairs: &[Vec<Pair>]) {
-    println!("{:<10} {:>10} {:>10}  time, scx_steer/default", "program", "default s", SUBJECT);
-    for ((name, _), pairs) in PROGRAMS.iter().zip(pairs) {
-        let column = |pick: fn(&Pair) -> Option<f64>| {
-            median(&pairs.iter().filter_map(pick).collect::<Vec<_>>()).unwrap_or(f64::NAN)
-        };
-        let ratio = Ratio::of_pairs(pairs, 1).map_or("-".to_owned(), |ratio| ratio.to_string());
-        println!(
-            "{name:<10} {:>10.2} {:>10.2}  {ratio}",
-            column(|pair| pair.1),
-            column(|pair| pair.0)
-        );
+/// A line per program and scheduler: median seconds, and the ratio to the first scheduler's time.
+fn print(arms: &[Arm], rounds: &[Vec<Times>]) {
+    let reference = &arms[0].name;
+    println!("{:<10} {:<14} {:>8}  time / {reference}'s", "program", "scheduler", "seconds");
+    for (program, (name, _)) in PROGRAMS.iter().enumerate() {
+        for (arm, Arm { name: scheduler, .. }) in arms.iter().enumerate() {
+            let times: Vec<f64> = rounds.iter().map(|round| round[arm][program]).collect();
+            let pairs: Vec<_> = rounds
+                .iter()
+                .map(|round| (Some(round[arm][program]), Some(round[0][program])))
+                .collect();
+            let ratio = match arm {
+                0 => String::new(),
+                _ => Ratio::of_pairs(&pairs, 1).map_or("-".to_owned(), |ratio| ratio.to_string()),
+            };
+            let seconds = median(&times).unwrap_or(f64::NAN);
+            println!("{name:<10} {scheduler:<14} {seconds:>8.2}  {ratio}");
+        }
     }
 }
