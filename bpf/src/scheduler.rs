@@ -78,6 +78,10 @@ impl<'obj> Scheduler<'obj> {
         let bss = self.skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
         plan.fill_nics(&self.skel.maps.nic_of_ifindex)?;
+        // NICs may have new numbers: what was learned by number is void
+        for steering in &mut bss.nic_steering {
+            (steering.score, steering.probe_ns) = (0, 0);
+        }
         let data = self.skel.maps.data_data.as_mut().context("the object has no .data")?;
         data.plan_generation += 1;
         Ok(())

@@ -23,6 +23,8 @@ pub struct CpuPlace {
     pub llc: u32,
     /// Lowest CPU number of the core.
     pub core: u32,
+    /// NUMA node, `None` if unknown: then it is taken as one node with all such CPUs.
+    pub node: Option<u32>,
     /// Indices into [`Plan::nics`] of those this CPU is NIC-local to.
     pub nics_local: Vec<u32>,
 }
@@ -75,6 +77,7 @@ impl Plan {
                 let place = CpuPlace {
                     llc: llc_numbers[&(cpu.llc, cpu.llc.is_none().then_some(cpu.node))],
                     core: first_of_core[&cpu.core],
+                    node: cpu.node,
                     nics_local: (0u32..)
                         .zip(&nics)
                         .filter(|(_, nic)| nic.local_cpus.contains(cpu.id))
@@ -144,8 +147,11 @@ mod tests {
         let near = nic("eth0", Some(2), Some("4-7"));
         let plan = Plan::new(&machine(vec![near, nic("eth1", Some(3), Some("0-7"))]));
         assert_eq!(plan.nr_llcs, 2);
-        assert_eq!(plan.cpus[&1], CpuPlace { llc: 0, core: 0, nics_local: vec![1] });
-        assert_eq!(plan.cpus[&7], CpuPlace { llc: 1, core: 6, nics_local: vec![0, 1] });
+        assert_eq!(plan.cpus[&1], CpuPlace { llc: 0, core: 0, node: Some(0), nics_local: vec![1] });
+        assert_eq!(
+            plan.cpus[&7],
+            CpuPlace { llc: 1, core: 6, node: Some(1), nics_local: vec![0, 1] }
+        );
     }
 
     #[test]

@@ -20,10 +20,12 @@ pub(crate) struct Metrics {
     pub(crate) long_home: u64,
     #[stat(desc = "... on another NIC-local CPU")]
     pub(crate) long_local: u64,
-    #[stat(desc = "... on their NIC-remote home, no NIC-local CPU being allowed")]
+    #[stat(desc = "... on their NIC-remote home: fixed steering, or no NIC-local CPU allowed")]
     pub(crate) long_remote: u64,
     #[stat(desc = "... left to the fair rules, their NIC or home being unknown")]
     pub(crate) long_unplaced: u64,
+    #[stat(desc = "Long-flow threads that left a saturated core")]
+    pub(crate) long_spilled: u64,
     #[stat(desc = "Wake-ups of short-flow threads on an idle, unclaimed CPU")]
     pub(crate) short_idle: u64,
     #[stat(desc = "... into a queue")]
@@ -46,6 +48,10 @@ pub(crate) struct Metrics {
     pub(crate) kthreads: u64,
     #[stat(desc = "Cores that became long-flow cores")]
     pub(crate) claims: u64,
+    #[stat(desc = "Moves of long-flow threads whose packets came along")]
+    pub(crate) steering_followed: u64,
+    #[stat(desc = "... whose packets kept arriving where they did")]
+    pub(crate) steering_stayed: u64,
     #[stat(desc = "Flows that became long")]
     pub(crate) flows_long: u64,
     #[stat(desc = "Flows that became short")]
@@ -63,6 +69,7 @@ impl Metrics {
             long_local: n(c::steer_counter_CNT_LONG_LOCAL),
             long_remote: n(c::steer_counter_CNT_LONG_REMOTE),
             long_unplaced: n(c::steer_counter_CNT_LONG_UNPLACED),
+            long_spilled: n(c::steer_counter_CNT_LONG_SPILL),
             short_idle: n(c::steer_counter_CNT_SHORT_IDLE),
             short_queued: n(c::steer_counter_CNT_SHORT_QUEUED),
             short_lent: n(c::steer_counter_CNT_SHORT_LENT),
@@ -74,6 +81,8 @@ impl Metrics {
             rescued: n(c::steer_counter_CNT_RESCUE),
             kthreads: n(c::steer_counter_CNT_KTHREAD),
             claims: n(c::steer_counter_CNT_CLAIM),
+            steering_followed: n(c::steer_counter_CNT_STEERING_FOLLOWED),
+            steering_stayed: n(c::steer_counter_CNT_STEERING_STAYED),
             flows_long: n(c::steer_counter_CNT_FLOW_LONG),
             flows_short: n(c::steer_counter_CNT_FLOW_SHORT),
         }
@@ -82,13 +91,14 @@ impl Metrics {
     fn write(&self, out: &mut impl Write) -> Result<()> {
         writeln!(
             out,
-            "long home {} local {} remote {} unplaced {} | short idle {} queued {} lent {} | \
+            "long home {} local {} remote {} unplaced {} spilled {} | short idle {} queued {} lent {} | \
              none idle {} lent {} queued {} | preempted {} stolen {} rescued {} kthreads {} | \
-             claims {} | flows long {} short {}",
+             claims {} | steering followed {} stayed {} | flows long {} short {}",
             self.long_home,
             self.long_local,
             self.long_remote,
             self.long_unplaced,
+            self.long_spilled,
             self.short_idle,
             self.short_queued,
             self.short_lent,
@@ -100,6 +110,8 @@ impl Metrics {
             self.rescued,
             self.kthreads,
             self.claims,
+            self.steering_followed,
+            self.steering_stayed,
             self.flows_long,
             self.flows_short,
         )?;

@@ -48,12 +48,13 @@ pub(crate) fn plan(plan: &Plan) -> Result<steer_bpf::Plan> {
              (enum limits in bpf/src/bpf/intf.h): raise the limit and rebuild"
         );
     }
-    let mut cpus = vec![cpu_plan { nics_local: 0, llc: 0, core: 0 }; nr_cpus as usize];
+    let mut cpus = vec![cpu_plan { nics_local: 0, llc: 0, core: 0, node: 0 }; nr_cpus as usize];
     for (cpu, place) in &plan.cpus {
         cpus[*cpu as usize] = cpu_plan {
             nics_local: place.nics_local.iter().fold(0, |bits, nic| bits | 1 << nic),
             llc: place.llc,
             core: place.core,
+            node: place.node.unwrap_or(u32::MAX),
         };
     }
     Ok(steer_bpf::Plan {

@@ -63,27 +63,32 @@ struct cpu_plan {
 	u64 nics_local; /* bit n: this CPU is NIC-local to NIC n of the plan */
 	u32 llc;	/* index of its last-level cache */
 	u32 core;	/* lowest CPU number of its core */
+	u32 node;	/* index of its NUMA node */
 };
 
 /* One counter per decision, so that `--stats` shows what the scheduler does. */
 enum steer_counter {
-	CNT_LONG_HOME,	   /* long-flow thread woke: sent to its NIC-local home CPU */
-	CNT_LONG_LOCAL,	   /* ... to another NIC-local CPU */
-	CNT_LONG_REMOTE,   /* ... to its NIC-remote home: no NIC-local CPU is allowed */
-	CNT_LONG_UNPLACED, /* ... left to the fair rules: its NIC or home is unknown */
-	CNT_SHORT_IDLE,	   /* short-flow thread woke on an idle unclaimed CPU */
-	CNT_SHORT_QUEUED,  /* ... had to queue */
-	CNT_SHORT_LENT,	   /* ... and got a claimed CPU after lend_after_ns */
-	CNT_NONE_IDLE,	   /* other thread woke on an idle unclaimed CPU */
-	CNT_NONE_LENT,	   /* ... on an idle CPU of the long-flow threads */
-	CNT_NONE_QUEUED,   /* ... had to queue */
-	CNT_PREEMPT,	   /* a wake-up preempted a thread with less claim to the CPU */
-	CNT_STEAL,	   /* a CPU took work queued at another cache */
-	CNT_RESCUE,	   /* a thread that waited over lend_after_ns got an idle CPU */
-	CNT_KTHREAD,	   /* a per-CPU kthread ran ahead of everything */
-	CNT_CLAIM,	   /* a core became a long-flow core */
-	CNT_FLOW_LONG,	   /* a flow's class became long */
-	CNT_FLOW_SHORT,	   /* a flow's class became short */
+	CNT_LONG_HOME,	       /* long-flow thread woke: sent to its NIC-local home CPU */
+	CNT_LONG_LOCAL,	       /* ... to another NIC-local CPU */
+	CNT_LONG_REMOTE,       /* ... to its NIC-remote home: the NIC's steering is fixed, or it may
+				  use no NIC-local CPU */
+	CNT_LONG_UNPLACED,     /* ... left to the fair rules: its NIC or home is unknown */
+	CNT_LONG_SPILL,	       /* long-flow thread left a saturated core */
+	CNT_SHORT_IDLE,	       /* short-flow thread woke on an idle unclaimed CPU */
+	CNT_SHORT_QUEUED,      /* ... had to queue */
+	CNT_SHORT_LENT,	       /* ... and got a claimed CPU after lend_after_ns */
+	CNT_NONE_IDLE,	       /* other thread woke on an idle unclaimed CPU */
+	CNT_NONE_LENT,	       /* ... on an idle CPU of the long-flow threads */
+	CNT_NONE_QUEUED,       /* ... had to queue */
+	CNT_PREEMPT,	       /* a wake-up preempted a thread with less claim to the CPU */
+	CNT_STEAL,	       /* a CPU took work queued at another cache */
+	CNT_RESCUE,	       /* a thread that waited over lend_after_ns got an idle CPU */
+	CNT_KTHREAD,	       /* a per-CPU kthread ran ahead of everything */
+	CNT_CLAIM,	       /* a core became a long-flow core */
+	CNT_STEERING_FOLLOWED, /* a moved thread's packets came along */
+	CNT_STEERING_STAYED,   /* ... kept arriving where they did */
+	CNT_FLOW_LONG,	       /* a flow's class became long */
+	CNT_FLOW_SHORT,	       /* a flow's class became short */
 	NR_COUNTERS,
 };
 

@@ -28,3 +28,38 @@ void native_home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes)
 {
 	home_vote(h, cpu, nic, bytes);
 }
+
+bool native_steering_is_fixed(const struct nic_steering *s)
+{
+	return steering_is_fixed(s);
+}
+
+void native_steering_vote(struct nic_steering *s, bool followed)
+{
+	steering_vote(s, followed);
+}
+
+enum cpu_distance native_cpu_distance(const struct cpu_plan *a, const struct cpu_plan *b)
+{
+	return cpu_distance(a, b);
+}
+
+u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns)
+{
+	return load_update(load, busy_ns, window_ns);
+}
+
+bool native_load_saturates(u32 load)
+{
+	return load_saturates(load);
+}
+
+bool native_load_has_room(u32 load)
+{
+	return load_has_room(load);
+}
+
+bool native_loads_fit_together(u32 home, u32 thread)
+{
+	return loads_fit_together(home, thread);
+}

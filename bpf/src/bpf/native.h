@@ -4,6 +4,7 @@
 #define __STEER_NATIVE_H
 
 #include "flow.h"
+#include "place.h"
 #include "thread.h"
 
 bool native_flow_account(struct flow *f, const struct class_settings *s, u8 direction, u64 bytes,
@@ -13,5 +14,12 @@ void native_thread_charge(struct thread_load *t, const struct class_settings *s,
 u8 native_thread_class(struct thread_load *t, const struct class_settings *s, u64 now);
 u8 native_thread_placed_as(const struct thread_load *t);
 void native_home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes);
+bool native_steering_is_fixed(const struct nic_steering *s);
+void native_steering_vote(struct nic_steering *s, bool followed);
+enum cpu_distance native_cpu_distance(const struct cpu_plan *a, const struct cpu_plan *b);
+u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns);
+bool native_load_saturates(u32 load);
+bool native_load_has_room(u32 load);
+bool native_loads_fit_together(u32 home, u32 thread);
 
 #endif /* __STEER_NATIVE_H */

@@ -5,10 +5,11 @@
  * Telemetry (telemetry.bpf.h) knows each thread's class and, for long flows, the
  * home CPU where softirq processes its packets. From that:
  *
- *   long   → its home CPU if that is NIC-local, else a NIC-local CPU whose core no
- *            other long-flow thread has claimed. It claims the core (claim.bpf.h).
- *   short  → any idle CPU that is not claimed, else queued where none is.
- *   none   → likewise, but may also borrow claimed CPUs while these idle.
+ *   long   → beside its softirq or on a NIC-local core (target.bpf.h), which it claims
+ *            (cores.bpf.h).
+ *   short  → an idle CPU that is not claimed, else one that runs a thread without
+ *            traffic, else queued.
+ *   none   → an idle CPU, a claimed one too while its owner is away, else queued.
  *   per-CPU kthreads (ksoftirqd, NAPI threads) → their CPU, ahead of all.
  *
  * Example: 2 nodes of 2 CPUs, NIC on node 1, two long flows L, four RPC threads S,
@@ -17,167 +18,19 @@
  *      node 0: CPU 0  S S N      node 1: CPU 2  L N
  *              CPU 1  S S                CPU 3  L
  *
- * Queues: one per CPU for threads that should run just there, one per last-level
- * cache for all others, both ordered by virtual time on one scale. So weights hold
- * across classes and no class starves another; a class decides only where a thread
- * runs and whether its wake-up may preempt. A CPU takes from its own queue and its
- * cache's, whichever thread is further behind, then from other caches'. A claimed
- * CPU passes over short-flow threads there, unless one has waited for too long.
+ * A class decides only where a thread runs and whether its wake-up may preempt; time
+ * is shared by weight whatever the class (queue.bpf.h).
  *
- * Wins where threads that move bulk data share a host with others. Weak, so far:
- * it does not yet spread long flows off a saturated home, nor learn whether a NIC's
- * steering follows the thread; cgroup weights are not honoured.
+ * Wins where threads that move bulk data share a host with others. Not honoured:
+ * weights of cgroups (cpu.weight); a thread's own nice value is.
  */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
-#include "claim.bpf.h"
+#include "queue.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
 UEI_DEFINE(uei);
-
-const volatile struct place_settings place_settings;
-const volatile u32 nr_llcs = 1;
-
-/* Virtual time per last-level cache: that of the thread furthest behind, roughly. */
-struct llc_clock {
-	u64 vtime;
-} __attribute__((aligned(64)));
-
-static struct llc_clock llc_clocks[MAX_LLCS];
-
-/* What a CPU is running, for those who think of preempting it. */
-struct cpu_state {
-	u64 vtime; /* of the running thread when it started */
-	u64 started_ns;
-	u64 rescue_dsq; /* a queue where a thread waited too long, or 0 */
-	u8 class;
-} __attribute__((aligned(64)));
-
-static struct cpu_state cpu_states[MAX_CPUS];
-
-/* Queue numbers: kind | CPU or cache. */
-enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16 };
-
-static __always_inline u32 llc_of(s32 cpu)
-{
-	return cpu_plan[slot(cpu)].llc & (MAX_LLCS - 1);
-}
-
-static __always_inline struct cpu_state *state_of(s32 cpu)
-{
-	return &cpu_states[slot(cpu)];
-}
-
-static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&tasks, p, NULL, 0);
-}
-
-static __always_inline bool may_run_on(const struct task_struct *p, s32 cpu)
-{
-	return cpu >= 0 && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
-}
-
-static __always_inline bool is_pinned(const struct task_struct *p)
-{
-	return p->nr_cpus_allowed == 1 || is_migration_disabled(p);
-}
-
-static __always_inline bool is_nic_local(s32 cpu, u32 nic)
-{
-	return cpu >= 0 && nic < MAX_NICS && cpu_plan[slot(cpu)].nics_local & (1ULL << nic);
-}
-
-/* Where is there room for one more long-flow thread? An unclaimed NIC-local core, else any. */
-static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
-{
-	s32 cpu, best = -1;
-	u64 until, best_until = ~0ULL;
-
-	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		if (!is_nic_local(cpu, nic) || !may_run_on(p, cpu))
-			continue;
-		/* the oldest claim is the least used core; one that ran out counts as none */
-		until = core_claims[core_of(cpu)].until_ns;
-		until = until > now ? until : 0;
-		if (until < best_until) {
-			best = cpu;
-			best_until = until;
-		}
-	}
-	return best;
-}
-
-/* The CPU a long-flow thread belongs on, or -1 if it has no NIC to be near to. */
-static s32 long_target(struct task_struct *p, struct task_ctx *task, u64 now)
-{
-	s32 home = task->home.cpu, target = -1;
-	u32 nic = task->home.nic;
-
-	if (!task->home.weight || nic == NIC_UNKNOWN)
-		goto unplaced;
-
-	if (may_run_on(p, home) && is_nic_local(home, nic)) {
-		target = home;
-	} else {
-		target = task->target;
-		if (!may_run_on(p, target) || !is_nic_local(target, nic))
-			target = pick_nic_local(p, nic, now);
-		if (target < 0 && may_run_on(p, home))
-			target = home;
-	}
-unplaced:
-	task->target = target;
-	if (target >= 0)
-		claim_core(target, now, place_settings.claim_ns);
-	return target;
-}
-
-static void count_long(const struct task_ctx *task, s32 target)
-{
-	if (target < 0)
-		count(CNT_LONG_UNPLACED);
-	else if (!is_nic_local(target, task->home.nic))
-		count(CNT_LONG_REMOTE);
-	else
-		count(target == task->home.cpu ? CNT_LONG_HOME : CNT_LONG_LOCAL);
-}
-
-/* An idle CPU that no long-flow thread claims, taken out of the idle set; or < 0. */
-static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
-{
-	struct bpf_cpumask *mask;
-	s32 cpu = -ENOENT;
-
-	/*
-	 * Never as a synchronous wake-up: one from softirq would pull the thread to
-	 * the CPU that took the interrupt, across nodes (sched-ext/scx#3245).
-	 */
-	bpf_rcu_read_lock();
-	mask = free_cpus;
-	if (mask)
-		cpu = scx_bpf_select_cpu_and(p, prev_cpu, wake_flags & ~SCX_WAKE_SYNC,
-					     cast_mask(mask), 0);
-	bpf_rcu_read_unlock();
-	return cpu;
-}
-
-/* Some CPU @p may use that is not claimed, busy as it may be; or < 0. */
-static s32 any_free(const struct task_struct *p, s32 cpu, u64 now)
-{
-	struct bpf_cpumask *mask;
-	u32 free = ~0U;
-
-	if (!is_claimed(cpu, now) && may_run_on(p, cpu))
-		return cpu;
-	bpf_rcu_read_lock();
-	mask = free_cpus;
-	if (mask)
-		free = bpf_cpumask_any_and_distribute(cast_mask(mask), p->cpus_ptr);
-	bpf_rcu_read_unlock();
-	return free < scx_bpf_nr_cpu_ids() ? (s32)free : -1;
-}
 
 /* The thread's class for placement, now. */
 static u8 place_class(struct task_ctx *task, u64 now)
@@ -188,9 +41,44 @@ static u8 place_class(struct task_ctx *task, u64 now)
 	return thread_placed_as(&task->load);
 }
 
-static void run_now(struct task_struct *p)
+/* On the CPU that select_cpu returns, as soon as it is free; or at once, ahead of what runs. */
+static void run_there(struct task_struct *p, u64 enq_flags)
 {
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, 0);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
+}
+
+/*
+ * May a wake-up on @cpu preempt what runs there? Only a thread without traffic: one
+ * that is further ahead than the woken one; on a claimed CPU, for the owner, any that
+ * could run elsewhere as well, since it only borrows.
+ */
+static bool may_preempt(const struct task_struct *p, s32 cpu, bool owner, u64 now)
+{
+	const struct cpu_state *state = state_of(cpu);
+	u64 ran = now > state->started_ns ? now - state->started_ns : 0;
+
+	if (state->class != CLASS_NONE)
+		return false;
+	return (owner && state->borrows) || time_before(p->scx.dsq_vtime, state->vtime + ran);
+}
+
+/* How many CPUs a short-flow thread looks at for one to preempt. */
+#define PREEMPT_SCAN 8
+
+/* An unclaimed CPU where the short-flow thread @p may preempt: @cpu or a few that share its cache.
+ */
+static s32 pick_preemptible(const struct task_struct *p, s32 cpu, u64 now)
+{
+	s32 i, other;
+
+	bpf_for (i, 0, PREEMPT_SCAN) {
+		other = i == 0 ? cpu : cpu - cpu % PREEMPT_SCAN + i;
+		if (other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) &&
+		    !is_claimed(other, now) && may_run_on(p, other) &&
+		    may_preempt(p, other, false, now))
+			return other;
+	}
+	return -1;
 }
 
 s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
@@ -204,8 +92,12 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		cpu = long_target(p, task, now);
 		count_long(task, cpu);
 		if (cpu >= 0) {
-			if (scx_bpf_test_and_clear_cpu_idle(cpu))
-				run_now(p);
+			if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
+				run_there(p, 0);
+			} else if (may_preempt(p, cpu, true, now)) {
+				count(CNT_PREEMPT);
+				run_there(p, SCX_ENQ_PREEMPT);
+			}
 			return cpu;
 		}
 	}
@@ -213,14 +105,21 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	cpu = pick_free_idle(p, prev_cpu, wake_flags);
 	if (cpu >= 0) {
 		count(class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
-		run_now(p);
+		run_there(p, 0);
 		return cpu;
 	}
-	if (class != CLASS_SHORT) {
+	if (class == CLASS_SHORT) {
+		cpu = pick_preemptible(p, prev_cpu, now);
+		if (cpu >= 0) {
+			count(CNT_PREEMPT);
+			run_there(p, SCX_ENQ_PREEMPT);
+			return cpu;
+		}
+	} else {
 		cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 		if (cpu >= 0) {
 			count(CNT_NONE_LENT);
-			run_now(p);
+			run_there(p, 0);
 			return cpu;
 		}
 	}
@@ -231,59 +130,23 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	return cpu;
 }
 
-/* Would a thread with @vtime, woken, run before what @cpu runs now? */
-static bool may_preempt(s32 cpu, u64 vtime, u64 now)
+/* A CPU that went idle since select_cpu looked has not seen what was just queued. */
+static void announce(struct task_struct *p, s32 belongs, u8 class, bool only_there)
 {
-	const struct cpu_state *state = state_of(cpu);
-	u64 ran = now > state->started_ns ? now - state->started_ns : 0;
+	s32 idle = -1;
 
-	return state->class == CLASS_NONE && time_before(vtime, state->vtime + ran);
-}
-
-/* How many CPUs a short-flow thread looks at for one to preempt. */
-#define PREEMPT_SCAN 8
-
-/* Make the CPUs see a thread just queued for @cpu: wake one that idles, or preempt. */
-static void announce(struct task_struct *p, s32 cpu, u8 class, bool only_there, u64 vtime, u64 now)
-{
-	s32 i, other;
-
-	if (class == CLASS_NONE) {
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-		return;
-	}
-	bpf_for (i, 0, only_there ? 1 : PREEMPT_SCAN) {
-		other = cpu + i;
-		if (other >= scx_bpf_nr_cpu_ids() || llc_of(other) != llc_of(cpu))
-			break;
-		if ((other != cpu && (is_claimed(other, now) || !may_run_on(p, other))) ||
-		    !may_preempt(other, vtime, now))
-			continue;
-		count(CNT_PREEMPT);
-		scx_bpf_kick_cpu(other, SCX_KICK_PREEMPT);
-		return;
-	}
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-}
-
-/* Sleepers may catch up by one slice and no more; nor owe much after a change of cache. */
-static u64 clamp_vtime(const struct task_struct *p, u32 llc)
-{
-	u64 clock = llc_clocks[llc & (MAX_LLCS - 1)].vtime, slice = place_settings.slice_ns;
-
-	if (time_before(p->scx.dsq_vtime, clock - slice))
-		return clock - slice;
-	if (time_after(p->scx.dsq_vtime, clock + 20 * slice))
-		return clock + 20 * slice;
-	return p->scx.dsq_vtime;
+	if (!only_there)
+		idle = class == CLASS_SHORT ? pick_free_idle(p, belongs, 0)
+					    : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	scx_bpf_kick_cpu(idle >= 0 ? idle : belongs, SCX_KICK_IDLE);
 }
 
 void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *task = ctx_of(p);
-	u64 now = scx_bpf_now(), vtime;
+	u64 now = scx_bpf_now();
 	u8 class = place_class(task, now);
-	s32 cpu = scx_bpf_task_cpu(p), belongs = -1, idle = -1;
+	s32 cpu = scx_bpf_task_cpu(p), belongs = -1;
 	bool only_there;
 
 	if (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1) {
@@ -305,9 +168,18 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		if (only_there)
 			belongs = cpu;
 	}
-	/* nobody else wants this CPU, and none may borrow a claimed one while that is so */
+	/* the kernel does not look at this queue again by itself: the CPU is about to idle */
 	if (enq_flags & SCX_ENQ_LAST && (belongs == cpu || class == CLASS_NONE)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
+		scx_bpf_kick_cpu(cpu, 0);
+		return;
+	}
+	/* a pinned thread's wake-up does not pass through select_cpu */
+	if (is_pinned(p) && enq_flags & SCX_ENQ_WAKEUP && class != CLASS_NONE &&
+	    may_preempt(p, cpu, class == CLASS_LONG, now)) {
+		count(CNT_PREEMPT);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
+				   enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
 
@@ -315,101 +187,26 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		task->queued_ns = now;
 		task->queued_as = class;
 	}
-	vtime = clamp_vtime(p, llc_of(belongs));
 	scx_bpf_dsq_insert_vtime(p, only_there ? DSQ_CPU | belongs : DSQ_LLC | llc_of(belongs),
-				 place_settings.slice_ns, vtime, enq_flags);
-
-	/* a CPU that went idle since select_cpu looked has not seen what was just queued */
-	if (!only_there)
-		idle = class == CLASS_SHORT ? pick_free_idle(p, belongs, 0)
-					    : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (idle >= 0)
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	else
-		announce(p, belongs, class, only_there, vtime, now);
+				 place_settings.slice_ns, clamp_vtime(p, llc_of(belongs)),
+				 enq_flags);
+	announce(p, belongs, class, only_there);
 }
 
-static __always_inline bool take(u64 dsq)
+/* Does the thread that runs on @cpu belong elsewhere? */
+static bool is_misplaced(struct task_struct *p, s32 cpu, bool claimed, u64 now)
 {
-	return scx_bpf_dsq_move_to_local(dsq, 0);
-}
+	struct task_ctx *task = ctx_of(p);
+	u8 class = place_class(task, now);
 
-/* Virtual time of the first thread of @dsq, or the far future. */
-static u64 head_vtime(u64 dsq)
-{
-	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
-
-	return p ? p->scx.dsq_vtime : ~0ULL;
-}
-
-/* How far into a queue a claimed CPU looks for a thread that it may run. */
-#define LEND_SCAN 16
-
-/* For a claimed CPU: the first thread of @dsq that is not short, or has waited too long. */
-static bool take_not_short(s32 cpu, u64 dsq, u64 now)
-{
-	struct task_struct *p;
-	u32 looked = 0;
-
-	if (!scx_bpf_dsq_nr_queued(dsq))
+	if (!task || is_pinned(p))
 		return false;
-	bpf_for_each (scx_dsq, p, dsq, 0) {
-		struct task_ctx *task = ctx_of(p);
-		bool overdue = task && now > task->queued_ns + place_settings.lend_after_ns;
+	if (class == CLASS_LONG) {
+		s32 target = long_target(p, task, now);
 
-		if (++looked > LEND_SCAN)
-			break;
-		if ((task && task->queued_as == CLASS_SHORT && !overdue) || !may_run_on(p, cpu))
-			continue;
-		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
-			if (overdue && task->queued_as == CLASS_SHORT)
-				count(CNT_SHORT_LENT);
-			return true;
-		}
+		return target >= 0 && target != cpu;
 	}
-	return false;
-}
-
-static bool take_shared(s32 cpu, u32 llc, bool claimed, u64 now)
-{
-	u64 dsq = DSQ_LLC | llc;
-
-	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
-}
-
-/* From the queues that belong to @cpu, the thread furthest behind. */
-static bool take_own(s32 cpu, bool claimed, u64 now)
-{
-	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu);
-
-	if (!scx_bpf_dsq_nr_queued(own))
-		return take_shared(cpu, llc_of(cpu), claimed, now);
-	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared), head_vtime(own)) &&
-	    take_shared(cpu, llc_of(cpu), claimed, now))
-		return true;
-	return take(own);
-}
-
-/* Work of others, for a CPU with none of its own. */
-static void take_foreign(s32 cpu, bool claimed, u64 now)
-{
-	struct cpu_state *state = state_of(cpu);
-	u64 rescue = state->rescue_dsq;
-	u32 llc = llc_of(cpu), i;
-
-	if (rescue) {
-		state->rescue_dsq = 0;
-		if (take(rescue)) {
-			count(CNT_RESCUE);
-			return;
-		}
-	}
-	bpf_for (i, 1, nr_llcs) {
-		if (take_shared(cpu, (llc + i) % nr_llcs, claimed, now)) {
-			count(CNT_STEAL);
-			return;
-		}
-	}
+	return class == CLASS_SHORT && claimed;
 }
 
 void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
@@ -417,41 +214,26 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 	u64 now = scx_bpf_now();
 	bool claimed = is_claimed(cpu, now);
 
-	if (take_own(cpu, claimed, now) || (prev && prev->scx.flags & SCX_TASK_QUEUED))
+	if (take_own(cpu, claimed, now))
 		return;
-	take_foreign(cpu, claimed, now);
-}
-
-/*
- * The way out for who waits although a CPU idles: for a thread behind another on its
- * own CPU, for a short-flow thread while only claimed CPUs idle, for one that a CPU
- * just going idle did not see.
- */
-static void rescue_from(u64 dsq, u64 now)
-{
-	struct task_struct *p;
-	s32 idle = -1;
-
-	if (!scx_bpf_dsq_nr_queued(dsq))
-		return;
-	bpf_for_each (scx_dsq, p, dsq, 0) {
-		struct task_ctx *task = ctx_of(p);
-
-		if (task && now > task->queued_ns + place_settings.lend_after_ns)
-			idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-		break;
-	}
-	if (idle >= 0) {
-		state_of(idle)->rescue_dsq = dsq;
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	}
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
+		take_foreign(cpu, claimed, now);
+	else if (!is_misplaced(prev, cpu, claimed, now))
+		scx_bpf_task_set_slice(prev, place_settings.slice_ns);
 }
 
 void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
+	struct cpu_state *state = state_of(cpu);
+	struct task_ctx *task = ctx_of(p);
 	u64 now = scx_bpf_now();
 
+	count_long_time(state, p);
+	/* a thread whose flow became long while it ran moves now, not when it sleeps */
+	state->class = place_class(task, now);
+	if (state->class == CLASS_LONG && is_misplaced(p, cpu, is_claimed(cpu, now), now))
+		scx_bpf_task_set_slice(p, 0);
 	rescue_from(DSQ_CPU | cpu, now);
 	rescue_from(DSQ_LLC | llc_of(cpu), now);
 }
@@ -470,16 +252,19 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 
 	state->vtime = vtime;
 	state->started_ns = now;
+	state->exec_mark = p->se.sum_exec_runtime;
 	state->class = place_class(task, now);
+	state->borrows = !is_pinned(p);
 	if (state->class == CLASS_LONG && task && task->target == cpu)
-		claim_core(cpu, now, place_settings.claim_ns);
+		claim_core(task, cpu, now, place_settings.claim_ns);
 }
 
 void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 {
-	u64 now = scx_bpf_now(), started = state_of(scx_bpf_task_cpu(p))->started_ns;
-	u64 ran = now > started ? now - started : 0;
+	struct cpu_state *state = state_of(scx_bpf_task_cpu(p));
+	u64 now = scx_bpf_now(), ran = now > state->started_ns ? now - state->started_ns : 0;
 
+	count_long_time(state, p);
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran * 100 / p->scx.weight);
 }
 
@@ -496,29 +281,21 @@ s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_
 	if (!task)
 		return -ENOMEM;
 	task->target = -1;
+	task->left_home = -1;
 	return 0;
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)
 {
-	s32 i, err = 0;
+	s32 err;
 
 	if (scx_bpf_nr_cpu_ids() > MAX_CPUS) {
 		scx_bpf_error("CPU numbers up to %u, but the tables end at %u",
 			      scx_bpf_nr_cpu_ids() - 1, MAX_CPUS);
 		return -E2BIG;
 	}
-	bpf_for (i, 0, scx_bpf_nr_cpu_ids()) {
-		err = scx_bpf_create_dsq(DSQ_CPU | i, -1);
-		if (err)
-			return err;
-	}
-	bpf_for (i, 0, nr_llcs) {
-		err = scx_bpf_create_dsq(DSQ_LLC | i, -1);
-		if (err)
-			return err;
-	}
-	return init_claims();
+	err = init_queues();
+	return err ?: init_cores();
 }
 
 void BPF_STRUCT_OPS(steer_exit, struct scx_exit_info *ei)

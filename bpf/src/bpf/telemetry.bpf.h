@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Telemetry of the scheduler: what each thread's sockets do, kept in its task
- * storage. Writes nothing that another thread reads, so an event costs the same
- * whatever the number of sockets, threads and CPUs.
+ * storage. Writes nothing that another thread reads but, after a move, one vote on
+ * its NIC; so an event costs the same whatever the number of sockets, threads and
+ * CPUs.
  */
 #ifndef __STEER_TELEMETRY_BPF_H
 #define __STEER_TELEMETRY_BPF_H
 
+#include "place.h"
 #include "traffic.bpf.h"
+
+/* After a move, packets in flight and a stale RFS entry still arrive at the old home. */
+#define SETTLE_NS (50 * 1000 * 1000ULL)
 
 /* What the scheduler knows of a thread. */
 struct task_ctx {
 	struct thread_load load;
 	struct home home;
-	s32 target;    /* the CPU a long-flow thread was last sent to, -1 before */
-	u64 queued_ns; /* when it last began to wait in a queue */
-	u8 queued_as;  /* its class then */
+	s32 target;	    /* the CPU a long-flow thread was last sent to, -1 before */
+	s32 left_home;	    /* the home it was sent away from, while it is open who moves; or -1 */
+	u64 judge_ns;	    /* when that is next looked at */
+	u64 probe_until_ns; /* until then, take the NIC's steering as following threads */
+	u64 spill_until_ns; /* until then at least, a spilled thread stays away from its home */
+	u64 queued_ns;	    /* when it last began to wait in a queue */
+	u32 counted_window; /* the last window it was counted in (cores.bpf.h), and where */
+	s32 counted_cpu;
+	bool spilled; /* sent away from a home that is fixed and saturated */
+	u8 queued_as; /* its class when it began to wait */
 };
+
+/* Steering of each NIC of the plan, as learned. */
+struct nic_steering nic_steering[MAX_NICS];
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -40,6 +55,23 @@ static __always_inline void count(u32 which)
 		(*n)++;
 }
 
+/* A thread that was sent away from its home and has settled: has the home come along? */
+static void learn_steering(struct task_ctx *task, u64 now)
+{
+	bool followed = task->home.cpu == task->target;
+
+	if (task->left_home < 0 || now < task->judge_ns ||
+	    (s32)bpf_get_smp_processor_id() != task->target)
+		return;
+	task->judge_ns = now + SETTLE_NS;
+	if (followed || task->home.cpu == task->left_home) {
+		steering_vote(&nic_steering[task->home.nic & (MAX_NICS - 1)], followed);
+		count(followed ? CNT_STEERING_FOLLOWED : CNT_STEERING_STAYED);
+	}
+	if (task->home.cpu != task->left_home)
+		task->left_home = -1;
+}
+
 static int record_traffic(struct sock *sk, int ret, u8 direction)
 {
 	struct task_ctx *task;
@@ -55,8 +87,10 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 	if (!task)
 		return 0;
 	thread_charge(&task->load, classes(), t.class, t.bytes, t.turned, t.now);
-	if (t.class == CLASS_LONG && t.nic != NIC_UNKNOWN)
+	if (t.class == CLASS_LONG && t.nic != NIC_UNKNOWN) {
 		home_vote(&task->home, t.softirq_cpu, t.nic, t.bytes);
+		learn_steering(task, t.now);
+	}
 	return 0;
 }
 

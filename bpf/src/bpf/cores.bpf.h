@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cores: which belong to long-flow threads just now, how many of them each has, and
+ * how busy they are with it.
+ *
+ * A long-flow thread claims the core it is placed on for claim_ns, again each time it
+ * wakes or runs there. A claim is a time stamp that runs out by itself: no count of
+ * claimants that a thread which dies, blocks or loses its class could leave behind.
+ * Threads per core are likewise counted anew in every window. The free mask is the
+ * complement of the claims, brought up to date by a timer, for the idle search; the
+ * stamp itself is what decides.
+ */
+#ifndef __STEER_CORES_BPF_H
+#define __STEER_CORES_BPF_H
+
+#include <scx/percpu.bpf.h>
+#include "place.h"
+#include "telemetry.bpf.h"
+
+const volatile struct place_settings place_settings;
+
+/* How often the free mask forgets claims that ran out. A fraction of claim_ns. */
+#define CLAIM_REFRESH_NS (20 * 1000 * 1000ULL)
+/* How often loads are averaged; a multiple of the above. */
+#define LOAD_WINDOW_NS (5 * CLAIM_REFRESH_NS)
+/* Windows in which threads are counted: 2^27 ns = 134 ms. */
+#define COUNT_WINDOW_SHIFT 27
+
+/* Indexed by the lowest CPU number of the core: SMT siblings share one claim. */
+struct core_use {
+	u64 until_ns;	    /* the claim's end */
+	u64 spill_ns;	    /* no further thread leaves for lack of room before this */
+	u32 window;	    /* that `threads` counts */
+	u16 threads;	    /* long-flow threads seen in it */
+	u16 threads_before; /* ... in the one before */
+} __attribute__((aligned(64)));
+
+static struct core_use cores[MAX_CPUS];
+
+/* What a CPU is running, for those who think of preempting it, and what it has done. */
+struct cpu_state {
+	u64 vtime; /* of the running thread when it started */
+	u64 started_ns;
+	u64 rescue_dsq; /* a queue where a thread waited too long, or 0 */
+	u64 exec_mark;	/* the running thread's CPU time when last counted */
+	u64 long_ns;	/* CPU time of long-flow threads */
+	u64 long_mark;	/* ... and of softirq and irq, when the load was last averaged */
+	u64 softirq_mark;
+	u32 load; /* of long-flow threads and softirq, see place.h */
+	u8 class;
+	bool borrows; /* the running thread has no class and may run elsewhere */
+} __attribute__((aligned(64)));
+
+static struct cpu_state cpu_states[MAX_CPUS];
+
+private
+(claims) struct bpf_cpumask __kptr *free_cpus;
+
+struct core_timer {
+	struct bpf_timer timer;
+	u64 averaged_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct core_timer);
+} core_timers SEC(".maps");
+
+/* Is softirq time kept out of the threads that it interrupts? */
+extern bool CONFIG_IRQ_TIME_ACCOUNTING __kconfig __weak;
+
+/*
+ * A CPU number as an index. Numbers are below MAX_CPUS (checked at load); the mask
+ * says so to the verifier without a branch that the compiler could move away.
+ */
+static __always_inline u32 slot(u32 cpu)
+{
+	return cpu & (MAX_CPUS - 1);
+}
+
+static __always_inline struct cpu_plan *plan_of(s32 cpu)
+{
+	return &cpu_plan[slot(cpu)];
+}
+
+static __always_inline struct cpu_state *state_of(s32 cpu)
+{
+	return &cpu_states[slot(cpu)];
+}
+
+static __always_inline struct core_use *core_of(s32 cpu)
+{
+	return &cores[slot(plan_of(cpu)->core)];
+}
+
+static __always_inline bool is_claimed(s32 cpu, u64 now)
+{
+	return now < core_of(cpu)->until_ns;
+}
+
+/* Long-flow threads on the core of @cpu, in this window or the last. */
+static u32 long_threads_on(s32 cpu, u64 now)
+{
+	const struct core_use *core = core_of(cpu);
+	u32 window = now >> COUNT_WINDOW_SHIFT;
+
+	if (core->window == window)
+		return core->threads > core->threads_before ? core->threads : core->threads_before;
+	return core->window + 1 == window ? core->threads : 0;
+}
+
+/* Once per thread and window. Two CPUs that open a window at once may lose a count. */
+static void count_thread(struct core_use *core, struct task_ctx *task, s32 cpu, u64 now)
+{
+	u32 window = now >> COUNT_WINDOW_SHIFT;
+
+	if (core->window != window) {
+		core->threads_before = core->window + 1 == window ? core->threads : 0;
+		core->threads = 0;
+		core->window = window;
+	}
+	if (task->counted_window == window && task->counted_cpu == cpu)
+		return;
+	task->counted_window = window;
+	task->counted_cpu = cpu;
+	core->threads++;
+}
+
+static void claim_core(struct task_ctx *task, s32 cpu, u64 now, u64 claim_ns)
+{
+	struct core_use *core = core_of(cpu);
+	struct bpf_cpumask *mask;
+	bool fresh = now >= core->until_ns;
+
+	core->until_ns = now + claim_ns;
+	count_thread(core, task, cpu, now);
+	if (!fresh)
+		return;
+	count(CNT_CLAIM);
+	bpf_rcu_read_lock();
+	mask = free_cpus;
+	if (mask)
+		bpf_cpumask_clear_cpu(cpu, mask);
+	bpf_rcu_read_unlock();
+}
+
+/* Count the CPU time of the running thread @p, if it is a long-flow thread. On its own CPU. */
+static __always_inline void count_long_time(struct cpu_state *state, const struct task_struct *p)
+{
+	u64 ran = p->se.sum_exec_runtime;
+
+	if (state->class == CLASS_LONG)
+		state->long_ns += ran - state->exec_mark;
+	state->exec_mark = ran;
+}
+
+/* Time @cpu spent in softirq and irq so far, as the kernel accounts it. */
+static u64 softirq_time(s32 cpu)
+{
+	const struct kernel_cpustat *stat = bpf_per_cpu_ptr(&kernel_cpustat, cpu);
+
+	return stat ? stat->cpustat[CPUTIME_SOFTIRQ] + stat->cpustat[CPUTIME_IRQ] : 0;
+}
+
+static void average_load(s32 cpu, u64 window_ns)
+{
+	struct cpu_state *state = state_of(cpu);
+	u64 long_ns = state->long_ns, softirq = softirq_time(cpu), busy, stolen;
+
+	busy = long_ns - state->long_mark;
+	stolen = softirq - state->softirq_mark;
+	state->long_mark = long_ns;
+	state->softirq_mark = softirq;
+	/* without irq accounting the threads' time includes what interrupted them */
+	if (CONFIG_IRQ_TIME_ACCOUNTING)
+		busy += stolen;
+	else if (busy < stolen)
+		busy = stolen;
+	state->load = load_update(state->load, busy, window_ns);
+}
+
+static int refresh_cores(void *map, int *key, struct core_timer *timer)
+{
+	u64 now = scx_bpf_now(), window_ns = now - timer->averaged_ns;
+	bool average = window_ns >= LOAD_WINDOW_NS;
+	struct bpf_cpumask *mask;
+	s32 cpu;
+
+	bpf_rcu_read_lock();
+	mask = free_cpus;
+	if (mask) {
+		bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
+			if (is_claimed(cpu, now))
+				bpf_cpumask_clear_cpu(cpu, mask);
+			else
+				bpf_cpumask_set_cpu(cpu, mask);
+			if (average)
+				average_load(cpu, window_ns);
+		}
+	}
+	bpf_rcu_read_unlock();
+	if (average)
+		timer->averaged_ns = now;
+	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);
+	return 0;
+}
+
+/* Called once from ops.init. */
+static s32 init_cores(void)
+{
+	struct bpf_cpumask *mask = bpf_cpumask_create();
+	struct core_timer *t;
+	u32 zero = 0;
+	s32 err;
+
+	if (!mask)
+		return -ENOMEM;
+	bpf_cpumask_setall(mask);
+	mask = bpf_kptr_xchg(&free_cpus, mask);
+	if (mask)
+		bpf_cpumask_release(mask);
+
+	t = bpf_map_lookup_elem(&core_timers, &zero);
+	if (!t)
+		return -ENOENT;
+	err = bpf_timer_init(&t->timer, &core_timers, CLOCK_MONOTONIC);
+	if (!err)
+		err = bpf_timer_set_callback(&t->timer, refresh_cores);
+	return err ?: bpf_timer_start(&t->timer, CLAIM_REFRESH_NS, 0);
+}
+
+#endif /* __STEER_CORES_BPF_H */

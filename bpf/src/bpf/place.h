@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What placement decides from numbers alone: does a NIC's steering follow threads,
+ * how far is one CPU from another, when has a core too much to do. Pure, like flow.h.
+ */
+#ifndef __STEER_PLACE_H
+#define __STEER_PLACE_H
+
+#include "intf.h"
+
+/*
+ * Steering, learned per NIC. After a long-flow thread was sent away from its home,
+ * either its packets follow (RFS, aRFS, XPS with ATR) or they keep arriving where
+ * they did (RSS hash, ntuple rule). Each such move is one vote:
+ *
+ *   score  -2 ········ -1 ········ +1 ········ +2
+ *          fixed    (not known)         follows
+ *
+ * A vote against the sign starts over at its own side, so two moves in a row
+ * settle it and one is enough to doubt it.
+ */
+struct nic_steering {
+	s32 score;
+	u64 probe_ns; /* when a fixed NIC is next put to the test */
+};
+
+enum { STEERING_SETTLED = 2 };
+
+static inline bool steering_is_fixed(const struct nic_steering *s)
+{
+	return s->score <= -STEERING_SETTLED;
+}
+
+static inline void steering_vote(struct nic_steering *s, bool followed)
+{
+	s32 vote = followed ? 1 : -1;
+
+	if (s->score * vote < 0)
+		s->score = vote;
+	else if (s->score * vote < STEERING_SETTLED)
+		s->score += vote;
+}
+
+/*
+ * How far a CPU is from the one whose softirq feeds a thread, nearest first: same
+ * cache, SMT sibling, same node, elsewhere. The sibling has the cache too, but not
+ * the execution units to itself (multicore paper: a pair that shares a cache is
+ * best once one core is saturated).
+ */
+enum cpu_distance { DISTANCE_SELF, DISTANCE_LLC, DISTANCE_SIBLING, DISTANCE_NODE, DISTANCE_FAR };
+
+static inline enum cpu_distance cpu_distance(const struct cpu_plan *a, const struct cpu_plan *b)
+{
+	if (a == b)
+		return DISTANCE_SELF;
+	if (a->core == b->core)
+		return DISTANCE_SIBLING;
+	if (a->llc == b->llc)
+		return DISTANCE_LLC;
+	return a->node == b->node ? DISTANCE_NODE : DISTANCE_FAR;
+}
+
+/* Loads are in 1024ths of a CPU. */
+enum { LOAD_FULL = 1024 };
+
+/* The average follows a change by half per window. */
+static inline u32 load_update(u32 load, u64 busy_ns, u64 window_ns)
+{
+	u64 now = busy_ns / (window_ns / LOAD_FULL ?: 1);
+
+	return (load + (now < LOAD_FULL ? now : LOAD_FULL)) / 2;
+}
+
+/* Too much for one core: time for a long-flow thread to leave its softirq. */
+static inline bool load_saturates(u32 load)
+{
+	return load >= LOAD_FULL * 9 / 10;
+}
+
+/* A core that can take a whole long-flow thread. */
+static inline bool load_has_room(u32 load)
+{
+	return load <= LOAD_FULL / 2;
+}
+
+/* Softirq and thread, apart since one core was too small, would fit on one again. */
+static inline bool loads_fit_together(u32 home, u32 thread)
+{
+	return home + thread <= LOAD_FULL * 7 / 10;
+}
+
+#endif /* __STEER_PLACE_H */

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Queues: one per CPU for threads that should run just there, one per last-level
+ * cache for all others, both ordered by virtual time on one scale. So weights hold
+ * across classes and no class starves another. A CPU takes from its own queue and its
+ * cache's, whichever thread is further behind, then from other caches'. A claimed CPU
+ * passes over short-flow threads there, unless one has waited for too long.
+ */
+#ifndef __STEER_QUEUE_BPF_H
+#define __STEER_QUEUE_BPF_H
+
+#include "target.bpf.h"
+
+/* Queue numbers: kind | CPU or cache. */
+enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16 };
+
+const volatile u32 nr_llcs = 1;
+
+/* Virtual time per last-level cache: that of the thread furthest behind, roughly. */
+struct llc_clock {
+	u64 vtime;
+} __attribute__((aligned(64)));
+
+static struct llc_clock llc_clocks[MAX_LLCS];
+
+static __always_inline u32 llc_of(s32 cpu)
+{
+	return plan_of(cpu)->llc & (MAX_LLCS - 1);
+}
+
+/* Sleepers may catch up by one slice and no more; nor owe much after a change of cache. */
+static u64 clamp_vtime(const struct task_struct *p, u32 llc)
+{
+	u64 clock = llc_clocks[llc & (MAX_LLCS - 1)].vtime, slice = place_settings.slice_ns;
+
+	if (time_before(p->scx.dsq_vtime, clock - slice))
+		return clock - slice;
+	if (time_after(p->scx.dsq_vtime, clock + 20 * slice))
+		return clock + 20 * slice;
+	return p->scx.dsq_vtime;
+}
+
+static __always_inline bool take(u64 dsq)
+{
+	return scx_bpf_dsq_nr_queued(dsq) && scx_bpf_dsq_move_to_local(dsq, 0);
+}
+
+/* Virtual time of the first thread of @dsq, or the far future. */
+static u64 head_vtime(u64 dsq)
+{
+	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
+
+	return p ? p->scx.dsq_vtime : ~0ULL;
+}
+
+/* How far into a queue a claimed CPU looks for a thread that it may run. */
+#define LEND_SCAN 16
+
+/* For a claimed CPU: the first thread of @dsq that is not short, or has waited too long. */
+static bool take_not_short(s32 cpu, u64 dsq, u64 now)
+{
+	struct task_struct *p;
+	u32 looked = 0;
+
+	if (!scx_bpf_dsq_nr_queued(dsq))
+		return false;
+	bpf_for_each (scx_dsq, p, dsq, 0) {
+		struct task_ctx *task = ctx_of(p);
+		bool overdue = task && now > task->queued_ns + place_settings.lend_after_ns;
+
+		if (++looked > LEND_SCAN)
+			break;
+		if ((task && task->queued_as == CLASS_SHORT && !overdue) || !may_run_on(p, cpu))
+			continue;
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
+			if (overdue && task->queued_as == CLASS_SHORT)
+				count(CNT_SHORT_LENT);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool take_shared(s32 cpu, u32 llc, bool claimed, u64 now)
+{
+	u64 dsq = DSQ_LLC | llc;
+
+	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
+}
+
+/* From the queues that belong to @cpu, the thread furthest behind. */
+static bool take_own(s32 cpu, bool claimed, u64 now)
+{
+	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu);
+
+	if (!scx_bpf_dsq_nr_queued(own))
+		return take_shared(cpu, llc_of(cpu), claimed, now);
+	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared), head_vtime(own)) &&
+	    take_shared(cpu, llc_of(cpu), claimed, now))
+		return true;
+	return take(own);
+}
+
+/* Work of others, for a CPU with none of its own. */
+static void take_foreign(s32 cpu, bool claimed, u64 now)
+{
+	struct cpu_state *state = state_of(cpu);
+	u64 rescue = state->rescue_dsq;
+	u32 llc = llc_of(cpu), i;
+
+	if (rescue) {
+		state->rescue_dsq = 0;
+		if (take(rescue)) {
+			count(CNT_RESCUE);
+			return;
+		}
+	}
+	bpf_for (i, 1, nr_llcs) {
+		if (take_shared(cpu, (llc + i) % nr_llcs, claimed, now)) {
+			count(CNT_STEAL);
+			return;
+		}
+	}
+}
+
+/*
+ * The way out for who waits although a CPU idles: for a thread behind another on its
+ * own CPU, for a short-flow thread while only claimed CPUs idle, for one that a CPU
+ * just going idle did not see.
+ */
+static void rescue_from(u64 dsq, u64 now)
+{
+	struct task_struct *p;
+	s32 idle = -1;
+
+	if (!scx_bpf_dsq_nr_queued(dsq))
+		return;
+	bpf_for_each (scx_dsq, p, dsq, 0) {
+		struct task_ctx *task = ctx_of(p);
+
+		if (task && now > task->queued_ns + place_settings.lend_after_ns)
+			idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+		break;
+	}
+	if (idle >= 0) {
+		state_of(idle)->rescue_dsq = dsq;
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	}
+}
+
+/* Called once from ops.init. */
+static s32 init_queues(void)
+{
+	s32 i, err = 0;
+
+	bpf_for (i, 0, scx_bpf_nr_cpu_ids()) {
+		err = scx_bpf_create_dsq(DSQ_CPU | i, -1);
+		if (err)
+			return err;
+	}
+	bpf_for (i, 0, nr_llcs) {
+		err = scx_bpf_create_dsq(DSQ_LLC | i, -1);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* __STEER_QUEUE_BPF_H */

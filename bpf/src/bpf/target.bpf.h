@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a thread belongs: the CPU for a long-flow thread, by what is known of its
+ * home and its NIC's steering; an idle or unclaimed CPU for any other.
+ *
+ *   steering    home        a long-flow thread goes to
+ *   follows     NIC-local   its home, which is where it ran last
+ *   follows     elsewhere   the NIC-local core with the fewest of its kind; packets follow
+ *   fixed       anywhere    its home: beside its softirq, even on a remote node
+ *   not known               as if it followed; that is how it becomes known
+ *
+ * and from a core that has too much to do, to the nearest with room (place.h).
+ */
+#ifndef __STEER_TARGET_BPF_H
+#define __STEER_TARGET_BPF_H
+
+#include <bpf_experimental.h>
+#include "cores.bpf.h"
+
+/* How often a NIC with fixed steering is put to the test: has someone switched RFS on? */
+#define PROBE_NS (10 * 1000 * 1000 * 1000ULL)
+/* Loads need some windows to show what a move changed. */
+#define SPILL_PACE_NS (3 * LOAD_WINDOW_NS)
+/* How long a thread stays where it spilled to, at least: RFS follows every migration. */
+#define SPILL_STAY_NS (1000 * 1000 * 1000ULL)
+
+static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&tasks, p, NULL, 0);
+}
+
+static __always_inline bool may_run_on(const struct task_struct *p, s32 cpu)
+{
+	return cpu >= 0 && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+static __always_inline bool is_pinned(const struct task_struct *p)
+{
+	return p->nr_cpus_allowed == 1 || is_migration_disabled(p);
+}
+
+static __always_inline bool is_nic_local(s32 cpu, u32 nic)
+{
+	return cpu >= 0 && nic < MAX_NICS && plan_of(cpu)->nics_local & (1ULL << nic);
+}
+
+/*
+ * The allowed NIC-local CPU whose core has the fewest long-flow threads, then the
+ * least load: spread before stacking. The one it runs on wins a tie.
+ */
+static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
+{
+	s32 cpu, best = -1, current_cpu = scx_bpf_task_cpu(p);
+	u32 cost, least = ~0U;
+
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
+		if (!is_nic_local(cpu, nic) || !may_run_on(p, cpu))
+			continue;
+		cost = long_threads_on(cpu, now) * 2 * LOAD_FULL + state_of(cpu)->load;
+		if (cost < least || (cost == least && cpu == current_cpu)) {
+			best = cpu;
+			least = cost;
+		}
+	}
+	return best;
+}
+
+/* The nearest CPU to @home with room for a long-flow thread, NIC-local if that is asked; or -1. */
+static s32 pick_spill(const struct task_struct *p, s32 home, u32 nic, bool local_only, u64 now)
+{
+	s32 cpu, best = -1;
+	u32 cost, least = ~0U;
+
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
+		if (cpu == home || !may_run_on(p, cpu) || !load_has_room(state_of(cpu)->load) ||
+		    (local_only && !is_nic_local(cpu, nic)))
+			continue;
+		cost = cpu_distance(plan_of(home), plan_of(cpu)) << 24;
+		cost += long_threads_on(cpu, now) * 2 * LOAD_FULL + state_of(cpu)->load;
+		if (cost < least) {
+			best = cpu;
+			least = cost;
+		}
+	}
+	return best;
+}
+
+static struct nic_steering *steering_of(u32 nic)
+{
+	return &nic_steering[nic & (MAX_NICS - 1)];
+}
+
+/* Does the NIC deliver where it will, whatever threads do? A thread that probes assumes not. */
+static bool home_is_fixed(const struct task_ctx *task, u32 nic, u64 now)
+{
+	return steering_is_fixed(steering_of(nic)) && now >= task->probe_until_ns;
+}
+
+/* Now and then send a thread away from its remote, fixed home: do packets follow by now? */
+static void maybe_probe(struct task_ctx *task, u32 nic, u64 now)
+{
+	struct nic_steering *steering = steering_of(nic);
+
+	if (now < steering->probe_ns)
+		return;
+	steering->probe_ns = now + PROBE_NS;
+	task->probe_until_ns = now + 2 * SETTLE_NS;
+}
+
+/* Leave @home, and watch whether the packets come along; see learn_steering(). */
+static void depart(struct task_ctx *task, s32 home, u64 now)
+{
+	task->left_home = home;
+	task->judge_ns = now + SETTLE_NS;
+}
+
+/* A core that is saturated with fixed packets, or with several threads, lets one go. */
+static s32 spill(const struct task_struct *p, struct task_ctx *task, s32 from, bool fixed, u64 now)
+{
+	struct core_use *core = core_of(from);
+	s32 target;
+
+	if (!load_saturates(state_of(from)->load) || now < core->spill_ns ||
+	    !(fixed || long_threads_on(from, now) > 1))
+		return from;
+	target = pick_spill(p, from, task->home.nic, !fixed, now);
+	if (target < 0)
+		return from;
+	core->spill_ns = now + SPILL_PACE_NS;
+	count(CNT_LONG_SPILL);
+	if (fixed) {
+		task->spilled = true;
+		task->spill_until_ns = now + SPILL_STAY_NS;
+	} else {
+		depart(task, from, now);
+	}
+	return target;
+}
+
+/* Does a thread that left its saturated home stay away? */
+static bool stays_spilled(const struct task_struct *p, struct task_ctx *task, u64 now)
+{
+	if (!task->spilled)
+		return false;
+	task->spilled =
+		may_run_on(p, task->target) &&
+		(now < task->spill_until_ns ||
+		 !loads_fit_together(state_of(task->home.cpu)->load, state_of(task->target)->load));
+	return task->spilled;
+}
+
+/* The CPU a long-flow thread belongs on, or -1 if it has no NIC to be near to. */
+static s32 long_target(const struct task_struct *p, struct task_ctx *task, u64 now)
+{
+	s32 home = task->home.cpu, target = task->target;
+	u32 nic = task->home.nic;
+	bool fixed, stays;
+
+	if (!task->home.weight || nic >= MAX_NICS) {
+		task->target = -1;
+		return -1;
+	}
+	if (stays_spilled(p, task, now))
+		goto placed;
+
+	fixed = home_is_fixed(task, nic, now);
+	if (fixed && !is_nic_local(home, nic))
+		maybe_probe(task, nic, now);
+	/* just sent away from this home: wait for the packets to follow */
+	stays = !fixed && home == task->left_home;
+
+	if (may_run_on(p, home) && (fixed || (is_nic_local(home, nic) && !stays))) {
+		task->left_home = -1;
+		target = home;
+	} else if (!may_run_on(p, target) || !is_nic_local(target, nic)) {
+		target = pick_nic_local(p, nic, now);
+		if (target >= 0)
+			depart(task, home, now);
+		else if (may_run_on(p, home))
+			target = home;
+	}
+	if (target >= 0 && (target == home || !stays))
+		target = spill(p, task, target, fixed, now);
+placed:
+	task->target = target;
+	if (target >= 0)
+		claim_core(task, target, now, place_settings.claim_ns);
+	return target;
+}
+
+static void count_long(const struct task_ctx *task, s32 target)
+{
+	if (target < 0)
+		count(CNT_LONG_UNPLACED);
+	else if (!is_nic_local(target, task->home.nic))
+		count(CNT_LONG_REMOTE);
+	else
+		count(target == task->home.cpu ? CNT_LONG_HOME : CNT_LONG_LOCAL);
+}
+
+/* An idle CPU that no long-flow thread claims, taken out of the idle set; or < 0. */
+static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct bpf_cpumask *mask;
+	s32 cpu = -ENOENT;
+
+	/*
+	 * A synchronous wake-up from softirq would pull the thread to the CPU that took
+	 * the interrupt, across nodes (sched-ext/scx#3245). One from a thread, that is
+	 * about to sleep, rightly brings the two together.
+	 */
+	if (bpf_in_interrupt())
+		wake_flags &= ~SCX_WAKE_SYNC;
+	bpf_rcu_read_lock();
+	mask = free_cpus;
+	if (mask)
+		cpu = scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, cast_mask(mask), 0);
+	bpf_rcu_read_unlock();
+	return cpu;
+}
+
+/* Some CPU @p may use that is not claimed, busy as it may be; or < 0. */
+static s32 any_free(const struct task_struct *p, s32 cpu, u64 now)
+{
+	struct bpf_cpumask *mask;
+	u32 free = ~0U;
+
+	if (!is_claimed(cpu, now) && may_run_on(p, cpu))
+		return cpu;
+	bpf_rcu_read_lock();
+	mask = free_cpus;
+	if (mask)
+		free = bpf_cpumask_any_and_distribute(cast_mask(mask), p->cpus_ptr);
+	bpf_rcu_read_unlock();
+	return free < scx_bpf_nr_cpu_ids() ? (s32)free : -1;
+}
+
+#endif /* __STEER_TARGET_BPF_H */

@@ -1,0 +1,97 @@
+//! Properties of the placement arithmetic (place.h), run natively from the header that is compiled
+//! for BPF.
+
+use proptest::prelude::*;
+use steer_bpf::intf::*;
+
+const FULL: u32 = 1024;
+
+fn is_fixed(s: &nic_steering) -> bool {
+    // SAFETY: points to a live struct.
+    unsafe { native_steering_is_fixed(s) }
+}
+
+fn vote(s: &mut nic_steering, followed: bool) {
+    // SAFETY: points to a live struct.
+    unsafe { native_steering_vote(s, followed) }
+}
+
+fn update(load: u32, busy_ns: u64, window_ns: u64) -> u32 {
+    // SAFETY: no pointer is passed.
+    unsafe { native_load_update(load, busy_ns, window_ns) }
+}
+
+fn place(llc: u32, core: u32, node: u32) -> cpu_plan {
+    cpu_plan { nics_local: 0, llc, core, node }
+}
+
+fn distance(a: &cpu_plan, b: &cpu_plan) -> cpu_distance {
+    // SAFETY: both point to live structs.
+    unsafe { native_cpu_distance(a, b) }
+}
+
+#[test]
+fn unknown_steering_is_not_taken_as_fixed() {
+    assert!(!is_fixed(&nic_steering { score: 0, probe_ns: 0 }));
+}
+
+#[test]
+fn nearer_is_a_shared_cache_then_a_sibling_then_the_node() {
+    let home = place(0, 0, 0);
+    let order = [
+        distance(&home, &home),
+        distance(&home, &place(0, 2, 0)),
+        distance(&home, &place(0, 0, 0)),
+        distance(&home, &place(1, 4, 0)),
+        distance(&home, &place(2, 8, 1)),
+    ];
+    assert!(order.is_sorted_by(|a, b| a < b), "{order:?}");
+}
+
+#[test]
+fn a_spilled_thread_does_not_fit_back_at_once() {
+    // what saturated one core does not fit together, whichever way it is split
+    for home in 0..=FULL {
+        // SAFETY: no pointer is passed.
+        let (saturates, fits) = unsafe {
+            let thread = (FULL * 9 / 10).saturating_sub(home);
+            (native_load_saturates(home + thread), native_loads_fit_together(home, thread))
+        };
+        assert!(!(saturates && fits), "{home}");
+    }
+}
+
+#[test]
+fn a_core_with_room_is_not_saturated() {
+    // SAFETY: no pointer is passed.
+    assert!(unsafe { (0..=FULL).all(|l| !(native_load_has_room(l) && native_load_saturates(l))) });
+}
+
+proptest! {
+    /// Whatever was learned before, two moves in a row settle it, one opposite move unsettles it.
+    #[test]
+    fn two_votes_settle_and_one_unsettles(past in prop::collection::vec(any::<bool>(), 0..50)) {
+        let mut s = nic_steering { score: 0, probe_ns: 0 };
+        past.into_iter().for_each(|followed| vote(&mut s, followed));
+        vote(&mut s, false);
+        vote(&mut s, false);
+        prop_assert!(is_fixed(&s));
+        vote(&mut s, true);
+        prop_assert!(!is_fixed(&s));
+        vote(&mut s, false);
+        prop_assert!(!is_fixed(&s), "a single move that was not followed may be chance");
+    }
+
+    /// No reading of a clock or counter takes a load out of its range.
+    #[test]
+    fn loads_stay_in_range(load in 0..=FULL, busy: u64, window in 1u64..) {
+        prop_assert!(update(load, busy, window) <= FULL);
+    }
+
+    /// A steady demand is found within ten windows, whatever the load was.
+    #[test]
+    fn loads_converge(load in 0..=FULL, busy in 0u64..=100_000_000) {
+        let found = (0..10).fold(load, |load, _| update(load, busy, 100_000_000));
+        prop_assert!(found.abs_diff((busy * 1024 / 100_000_000) as u32) <= 2);
+    }
+}
