@@ -1,4 +1,4 @@
-//! Who decides which CPU takes a flow's packets: the three worlds the lab can put a guest in.
+//! Who decides which CPU takes a flow's packets: the worlds the lab can put a guest in.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -21,6 +21,9 @@ pub(crate) enum Steering {
     Hash,
     /// A rule chooses the queue (the client's port), as with ntuple filters; IRQs as for `hash`.
     Explicit,
+    /// A hash of the flow chooses the queue, and the driver's spread of IRQs over all CPUs stays:
+    /// half of the homes are on the other node, and fixed there.
+    Spread,
 }
 
 impl Steering {
@@ -30,6 +33,7 @@ impl Steering {
             Self::Auto => "auto",
             Self::Hash => "hash",
             Self::Explicit => "explicit",
+            Self::Spread => "spread",
         }
     }
 }
@@ -37,7 +41,7 @@ impl Steering {
 /// What steers the packets of one guest, with what the driver had set at boot.
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// IRQ affinities and XPS masks as the driver set them: path and value.
+    /// IRQ affinities, then XPS masks, as the driver set them: path and value.
     of_driver: Vec<(String, String)>,
     by_port: OwnedFd,
 }
@@ -67,6 +71,10 @@ impl Wheel {
         let settings = match to {
             Steering::Auto => self.of_driver.clone(),
             Steering::Hash | Steering::Explicit => pinned_irqs(facts)?,
+            Steering::Spread => {
+                let of_driver = self.of_driver.iter().cloned();
+                of_driver.take(facts.queue_irqs.len()).chain(no_xps(facts)).collect()
+            }
         };
         for (path, value) in &settings {
             set(link, path, value).with_context(|| format!("steering: {}", to.name()))?;
@@ -75,13 +83,17 @@ impl Wheel {
     }
 }
 
-/// Queue IRQs one by one on the NIC's CPUs, and no XPS: then the transmit queue is a hash, and
-/// the tap's receive queue follows it.
+/// Without XPS the transmit queue is a hash, and the tap's receive queue follows it.
+fn no_xps(facts: &Facts) -> impl Iterator<Item = (String, String)> + '_ {
+    facts.xps_paths().map(|path| (path, "0".to_owned()))
+}
+
+/// Queue IRQs one by one on the NIC's CPUs, and no XPS.
 fn pinned_irqs(facts: &Facts) -> Result<Vec<(String, String)>> {
     ensure!(!facts.nic_cpus.is_empty(), "the guest's NIC has no local CPUs to pin its IRQs on");
     let cpu = |queue: usize| facts.nic_cpus[queue % facts.nic_cpus.len()].to_string();
     let irqs = facts.queue_irqs.iter().map(|irq| (irq.affinity_path(), cpu(irq.queue)));
-    Ok(irqs.chain(facts.xps_paths().map(|path| (path, "0".to_owned()))).collect())
+    Ok(irqs.chain(no_xps(facts)).collect())
 }
 
 fn set(link: &mut Link, path: &str, value: &str) -> Result<()> {

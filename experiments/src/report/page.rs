@@ -98,6 +98,7 @@ fn about(name: &str) -> &'static str {
     match name {
         "auto" => "A flow's packets arrive on the queue its thread last sent from, as with aRFS.",
         "hash" => "A hash of the connection picks the queue, as with RSS.",
+        "spread" => "A hash picks the queue; the driver's IRQs stay spread over both nodes.",
         "explicit" => "A rule picks the queue by source port, as with ntuple filters.",
         _ => "",
     }

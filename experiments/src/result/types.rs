@@ -27,7 +27,7 @@ pub(crate) struct AbResult {
     pub(crate) environment: Environment,
     /// The traffic and what ran beside it.
     pub(crate) workload: Workload,
-    /// What was found, by name of the steering world (`auto`, `hash`, `explicit`).
+    /// What was found, by name of the steering world (`auto`, `hash`, `explicit`, `spread`).
     pub(crate) worlds: IndexMap<String, World>,
     /// Reasons to doubt a figure, and what to do about them.
     pub(crate) warnings: Vec<String>,
