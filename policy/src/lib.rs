@@ -1,9 +1,29 @@
-//! What should happen: validated [`Settings`], and the [`Plan`] for a machine.
+//! What should happen: validated [`Settings`], the [`Plan`] for a machine, and per-cgroup policy
+//! from files.
 //!
-//! Pure: no clock, no file system, no BPF. Everything here is tested without root.
+//! Policy goes three steps, each checked before the next: [`Files`] are loaded, a [`PolicySet`] is
+//! read from them, and together with a host's cgroups it comes to an [`Effective`] table. To
+//! reload is to make a new one: the old stays in force for as long as its owner keeps it.
+//!
+//! Pure but for [`Files`], which alone knows the file system: no clock, no BPF. Everything here is
+//! tested without root.
 
+mod effective;
+mod files;
 mod plan;
+mod problem;
+mod rules;
 mod settings;
 
+pub use effective::{
+    Cgroup, CgroupPolicy, CgroupTree, Effective, Explained, Explanation, MAX_CGROUPS, MAX_POLICIES,
+    MAX_PROCESSES, Origin, Outvoted, PolicyId, ProcessPolicy, RuleId,
+};
+pub use files::{DEFAULT_DIR, Files, MAX_FILE_BYTES, Source, Trust};
 pub use plan::{CpuPlace, Plan, PlannedNic};
+pub use problem::{Location, Position, Problem, Problems, Severity};
+pub use rules::{
+    Bytes, CgroupPattern, Class, Cores, Granularity, Latency, MAX_DEPTH, MAX_PROCESS_NAME,
+    MAX_RULES, NicName, PolicySet, Pool, ProcessPattern, Rule, Sets, Steer, Time, schema,
+};
 pub use settings::{Classification, Placement, Settings, SettingsError};

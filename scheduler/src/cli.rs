@@ -5,6 +5,8 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
+use crate::policy::PolicyCommand;
+
 /// A network-aware CPU scheduler for Linux (sched_ext).
 ///
 /// Without a command, loads the scheduler and keeps it in force until SIGINT or SIGTERM; then the
@@ -24,6 +26,7 @@ Examples:
   sudo scx_steer --stats 1              ... and print its decisions every second
   scx_steer --monitor 5                 watch an instance that is already running
   scx_steer topology                    what this machine looks like to the scheduler
+  scx_steer policy check                are the per-cgroup policy files in order?
   sudo scx_steer observe --duration 10  measure placement under whatever scheduler is in force"
 )]
 pub(crate) struct Cli {
@@ -71,6 +74,9 @@ pub(crate) enum Command {
     Topology(TopologyArgs),
     /// Measure where traffic and threads meet, under any scheduler. Needs root, not sched_ext.
     Observe(ObserveArgs),
+    /// Check, show and explain the per-cgroup policy files. Needs neither root nor sched_ext.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
 }
 
 /// Options of `topology`.

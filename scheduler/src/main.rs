@@ -3,6 +3,7 @@
 mod cli;
 mod logging;
 mod observe;
+mod policy;
 mod preflight;
 mod schedule;
 mod shutdown;
@@ -33,6 +34,7 @@ fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Some(Command::Topology(args)) => topology::run(&args),
         Some(Command::Observe(args)) => observe::run(&args),
+        Some(Command::Policy(command)) => policy::run(&command),
         None if cli.schedule.help_stats => stats::describe(),
         None => match cli.schedule.monitor {
             Some(interval) => stats::monitor(interval.into(), &shutdown::on_signal()?),

@@ -1,0 +1,23 @@
+//! Policy files: from their text to a checked [`PolicySet`].
+
+mod cgroup;
+mod check;
+mod process;
+mod read;
+mod refusal;
+mod rule;
+mod schema;
+mod set;
+mod sets;
+mod text;
+mod values;
+
+pub(crate) use cgroup::Component;
+pub use cgroup::{CgroupPattern, MAX_DEPTH};
+pub use process::{MAX_NAME as MAX_PROCESS_NAME, ProcessPattern};
+pub(crate) use refusal::Refusal;
+pub use rule::Rule;
+pub use schema::schema;
+pub use set::{MAX_RULES, PolicySet};
+pub use sets::Sets;
+pub use values::{Bytes, Class, Cores, Granularity, Latency, NicName, Pool, Steer, Time};

@@ -1,0 +1,162 @@
+//! What a rule can set. One list, from which come the struct, the keys, the reading, the merging
+//! and the schema, so that none of them can lack a setting.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{
+    refusal::Refusal,
+    values::{Bytes, Class, Cores, Given, Granularity, Latency, NicName, Pool, Steer, Time, Value},
+};
+use crate::{Classification, Settings, SettingsError};
+
+macro_rules! sets {
+    ($($(#[$doc:meta])* $key:literal $name:ident: $type:ty,)*) => {
+        /// What a rule sets, or several rules together; `None` where none of them says anything.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+        pub struct Sets {
+            $(
+                $(#[$doc])*
+                #[serde(rename = $key, skip_serializing_if = "Option::is_none")]
+                pub $name: Option<$type>,
+            )*
+        }
+
+        impl Sets {
+            /// The keys of a rule, besides those that say whom it is for.
+            pub const KEYS: &[&str] = &[$($key),*];
+
+            /// Reads the value of `key`; `None` if there is no such key.
+            pub(crate) fn read(
+                &mut self,
+                key: &str,
+                given: &Given<'_>,
+            ) -> Option<Result<(), Refusal>> {
+                match key {
+                    $($key => Some(Value::read(given).map(|value| self.$name = Some(value))),)*
+                    _ => None,
+                }
+            }
+
+            /// Takes from `other` what is not set yet.
+            pub(crate) fn fill_from(&mut self, other: &Sets) {
+                $(if self.$name.is_none() {
+                    self.$name.clone_from(&other.$name);
+                })*
+            }
+
+            /// What is set: keys with their values as a file would say them.
+            pub fn entries(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
+                [$(($key, self.$name.as_ref().map(<$type>::to_string))),*]
+                    .into_iter()
+                    .filter_map(|(key, value)| Some((key, value?)))
+            }
+        }
+    };
+}
+
+sets! {
+    /// What the threads are taken for: `auto` goes by their traffic, the others declare it.
+    /// Default `auto`.
+    "class" class: Class,
+    /// A burst of at least this many bytes makes a flow long. `2B` to `1TiB`, above
+    /// `short-burst`. Default `64KiB`.
+    "long-burst" long_burst: Bytes,
+    /// A burst of at most this many bytes speaks for a short flow. `1B` to `1TiB`, below
+    /// `long-burst`. Default `16KiB`.
+    "short-burst" short_burst: Bytes,
+    /// A socket silent for longer ends its burst. `1us` to `10s`. Default `1ms`.
+    "idle-gap" idle_gap: Time,
+    /// What a thread moved counts half after this time. `1ms` to `60s`. Default `100ms`.
+    "half-life" half_life: Time,
+    /// Whose traffic is added up to find a class: each thread's, each process's or the whole
+    /// cgroup's. Default `thread`.
+    "granularity" granularity: Granularity,
+    /// Which CPUs the threads belong on: `nic-local`, `remote` (all others), `any`, or a list of
+    /// CPUs as in `0-3,8`. Default: by class, long-flow threads near the NIC.
+    "pool" pool: Pool,
+    /// The network interface that `nic-local` and `remote` refer to. Default: the one a thread's
+    /// packets come through.
+    "nic" nic: NicName,
+    /// Whether other threads stay off the cores of `pool` or `reserve`, even while these idle.
+    /// Needs one of the two in the same rule. Default `false`.
+    "exclusive" exclusive: bool,
+    /// Cores kept for the threads, however little they use them. 0 to 1024. Default 0.
+    "reserve" reserve: Cores,
+    /// Whether threads are moved to their packets: `follow`, or `off` for the fair rules alone.
+    /// Default `follow`.
+    "steer" steer: Steer,
+    /// `low`: wake-ups preempt threads without traffic, as those of short-flow threads do.
+    /// Default `normal`.
+    "latency" latency: Latency,
+}
+
+impl Sets {
+    /// What holds where no rule says anything; `pool` and `nic` then go by class and traffic.
+    pub(crate) fn defaults(settings: &Settings) -> Self {
+        let c = &settings.classification;
+        Self {
+            class: Some(Class::default()),
+            long_burst: Some(Bytes(c.long_burst_bytes)),
+            short_burst: Some(Bytes(c.short_burst_bytes)),
+            idle_gap: Some(c.idle_gap.into()),
+            half_life: Some(c.half_life.into()),
+            granularity: Some(Granularity::default()),
+            pool: None,
+            nic: None,
+            exclusive: Some(false),
+            reserve: Some(Cores::default()),
+            steer: Some(Steer::default()),
+            latency: Some(Latency::default()),
+        }
+    }
+
+    /// `base` with the thresholds that are set here.
+    pub(crate) fn classification(&self, base: &Classification) -> Classification {
+        Classification {
+            long_burst_bytes: self.long_burst.map_or(base.long_burst_bytes, |b| b.0),
+            short_burst_bytes: self.short_burst.map_or(base.short_burst_bytes, |b| b.0),
+            idle_gap: self.idle_gap.map_or(base.idle_gap, Time::duration),
+            half_life: self.half_life.map_or(base.half_life, Time::duration),
+            ..base.clone()
+        }
+    }
+
+    /// The thresholds set here that are out of range: key and refusal.
+    pub(crate) fn out_of_range(&self) -> Vec<(&'static str, Refusal)> {
+        self.errors(&Settings::default()).into_iter().filter_map(out_of_range).collect()
+    }
+
+    /// Whether the bounds of short and long bursts cross, with what is not set here from `base`.
+    pub(crate) fn crossed(&self, base: &Settings) -> Option<Refusal> {
+        self.errors(base).into_iter().find_map(|error| match error {
+            SettingsError::Crossed { short, long } => Some(Refusal::new(
+                format!("short-burst {} is not below long-burst {}", Bytes(short), Bytes(long)),
+                "a short burst below the long one",
+            )),
+            SettingsError::OutOfRange { .. } => None,
+        })
+    }
+
+    fn errors(&self, base: &Settings) -> Vec<SettingsError> {
+        let classification = self.classification(&base.classification);
+        let settings = Settings { classification, ..base.clone() };
+        settings.validate().err().unwrap_or_default()
+    }
+}
+
+fn out_of_range(error: SettingsError) -> Option<(&'static str, Refusal)> {
+    let SettingsError::OutOfRange { field, given, min, max, .. } = error else { return None };
+    let bytes: fn(u64) -> String = |n| Bytes(n).to_string();
+    let time: fn(u64) -> String = |ns| Time::from_ns(ns).to_string();
+    let (key, show) = match field {
+        "long_burst_bytes" => ("long-burst", bytes),
+        "short_burst_bytes" => ("short-burst", bytes),
+        "idle_gap" => ("idle-gap", time),
+        "half_life" => ("half-life", time),
+        // Not a rule's to set.
+        _ => return None,
+    };
+    let allowed = format!("{} to {}", show(min), show(max));
+    Some((key, Refusal::new(format!("{} is out of range", show(given)), allowed)))
+}

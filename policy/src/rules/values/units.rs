@@ -1,0 +1,177 @@
+//! Amounts with their unit, as policy files write them: `64KiB`, `1ms`.
+
+use std::{borrow::Cow, fmt, time::Duration};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use super::given::{Given, Value};
+use crate::rules::refusal::Refusal;
+
+/// Units, smallest first, each with its size in the smallest.
+type Units = &'static [(&'static str, u64)];
+
+const SIZES: Units =
+    &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
+const TIMES: Units = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+
+/// Spellings that are refused because they are unclear or hard to type, and what is meant.
+const ALIASES: &[(&str, &str)] = &[
+    ("k", "KiB"),
+    ("kb", "KiB"),
+    ("kib", "KiB"),
+    ("m", "MiB"),
+    ("mb", "MiB"),
+    ("mib", "MiB"),
+    ("g", "GiB"),
+    ("gb", "GiB"),
+    ("gib", "GiB"),
+    ("b", "B"),
+    ("byte", "B"),
+    ("bytes", "B"),
+    ("µs", "us"),
+    ("μs", "us"),
+    ("usec", "us"),
+    ("msec", "ms"),
+    ("sec", "s"),
+];
+
+/// A number of bytes; shown with the largest unit that keeps it whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// A time in whole nanoseconds; shown with the largest unit that keeps it whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+impl Time {
+    /// The time.
+    pub fn duration(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
+
+    /// The time in ns.
+    pub(crate) fn from_ns(ns: u64) -> Self {
+        Self(ns)
+    }
+}
+
+/// Longer times than 584 years become that.
+impl From<Duration> for Time {
+    fn from(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Bytes {
+    /// Reads `64KiB`.
+    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
+        amount(text, SIZES, |bytes| Self(bytes).to_string()).map(Self)
+    }
+}
+
+impl Time {
+    /// Reads `1ms`.
+    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
+        amount(text, TIMES, |number| format!("{number}ms")).map(Self)
+    }
+}
+
+/// Reads a whole number with one of `units`; `usual` says what a bare number may have meant.
+fn amount(text: &str, units: Units, usual: fn(u64) -> String) -> Result<u64, Refusal> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let names: Vec<_> = units.iter().map(|(name, _)| *name).collect();
+    let refuse = |why: String| {
+        Refusal::new(why, format!("a whole number with one of the units {}", names.join(", ")))
+    };
+    if unit.is_empty() && !digits.is_empty() {
+        let meant = digits.parse().ok().map(|number| format!("\"{}\"", usual(number)));
+        return Err(refuse(format!("{text} has no unit")).meant(meant));
+    }
+    if digits.is_empty() || unit.starts_with(['.', ',']) {
+        return Err(refuse(format!("\"{text}\" is not a whole number with a unit")));
+    }
+    let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        let lower = unit.trim().to_lowercase();
+        let meant = [unit.trim(), lower.as_str()]
+            .into_iter()
+            .map(|name| ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, u)| u))
+            .find(|name| names.contains(name))
+            .map(|name| format!("\"{digits}{name}\""));
+        return Err(refuse(format!("\"{text}\" has an unknown unit")).meant(meant));
+    };
+    digits
+        .parse()
+        .ok()
+        .and_then(|number: u64| number.checked_mul(*factor))
+        .ok_or_else(|| refuse(format!("\"{text}\" is too large")))
+}
+
+/// The amount with the largest unit that keeps it whole.
+fn show(amount: u64, units: Units, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let largest = units.iter().rev().find(|(_, size)| amount != 0 && amount.is_multiple_of(*size));
+    let (unit, size) = largest.unwrap_or(&units[0]);
+    write!(f, "{}{unit}", amount / size)
+}
+
+fn schema(units: Units) -> Schema {
+    let names: Vec<_> = units.iter().map(|(name, _)| *name).collect();
+    json_schema!({ "type": "string", "pattern": format!("^[0-9]+({})$", names.join("|")) })
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(self.0, SIZES, f)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(self.0, TIMES, f)
+    }
+}
+
+impl Value for Bytes {
+    fn read(given: &Given<'_>) -> Result<Self, Refusal> {
+        given.amount(Bytes::parse)
+    }
+}
+
+impl Value for Time {
+    fn read(given: &Given<'_>) -> Result<Self, Refusal> {
+        given.amount(Time::parse)
+    }
+}
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Bytes {
+    fn schema_name() -> Cow<'static, str> {
+        "Bytes".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema(SIZES)
+    }
+}
+
+impl JsonSchema for Time {
+    fn schema_name() -> Cow<'static, str> {
+        "Time".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema(TIMES)
+    }
+}

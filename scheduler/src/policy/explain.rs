@@ -1,0 +1,65 @@
+//! `scx_steer policy explain`.
+
+use std::fmt::Write;
+
+use anyhow::{Result, bail};
+use steer_policy::{CgroupTree, Explanation, MAX_PROCESS_NAME, Origin};
+
+use super::{
+    args::{ExplainArgs, Target},
+    load,
+    process::Process,
+};
+
+/// Prints where each value of a cgroup or process comes from.
+pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
+    // Bad arguments are said before bad files.
+    let (cgroup, process) = match (&args.target, &args.process) {
+        (Target::Process(_), Some(_)) => bail!("--process goes with a cgroup, not with a PID"),
+        (Target::Process(pid), None) => {
+            let process = Process::read(*pid)?;
+            (process.cgroup, Some(process.name))
+        }
+        (Target::Cgroup(path), name) => (path.clone(), name.clone()),
+    };
+    if let Some(name) = process.as_deref().filter(|name| name.len() > MAX_PROCESS_NAME) {
+        bail!("no process is called {name}: the kernel keeps {MAX_PROCESS_NAME} bytes");
+    }
+    let files = load::files(args.policy.policy.as_deref());
+    let effective = load::effective(&files, &CgroupTree::default())?;
+    let explanation = effective.explain(&cgroup, process.as_deref());
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&explanation)?);
+    } else {
+        print!("{}", text(&explanation)?);
+    }
+    Ok(())
+}
+
+fn text(explanation: &Explanation) -> Result<String> {
+    let mut out = String::new();
+    writeln!(out, "cgroup   /{}", explanation.cgroup)?;
+    writeln!(out, "process  {}", explanation.process.as_deref().unwrap_or("(any no rule names)"))?;
+    writeln!(out)?;
+    for value in &explanation.values {
+        let shown = value.value.as_deref().unwrap_or("(not set)");
+        let from = value.from.as_ref().map_or_else(|| "default".to_string(), origin);
+        writeln!(out, "{:<12} {shown:<12} {from}", value.key)?;
+        for outvoted in &value.outvoted {
+            writeln!(
+                out,
+                "{:<12} {:<12} {}",
+                "",
+                format!("not {}", outvoted.value),
+                origin(&outvoted.from)
+            )?;
+        }
+    }
+    Ok(out)
+}
+
+fn origin(from: &Origin) -> String {
+    let process =
+        from.process.as_ref().map_or_else(String::new, |name| format!(", process \"{name}\""));
+    format!("{}  cgroup \"{}\"{process}", from.at, from.cgroup)
+}

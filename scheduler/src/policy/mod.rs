@@ -1,0 +1,38 @@
+//! `scx_steer policy`: check the policy files, say what they come to on this host, and why.
+
+mod args;
+mod cgroups;
+mod check;
+mod explain;
+mod load;
+mod process;
+mod show;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the slow loop reloads by it once policies reach the kernel")
+)]
+mod watch;
+
+use anyhow::Result;
+
+pub(crate) use args::PolicyCommand;
+
+/// A commented policy file that passes `policy check`.
+const EXAMPLE: &str = include_str!("example.toml");
+
+/// Runs one of the `policy` commands.
+pub(crate) fn run(command: &PolicyCommand) -> Result<()> {
+    match command {
+        PolicyCommand::Check(args) => check::run(args),
+        PolicyCommand::Show(args) => show::run(args),
+        PolicyCommand::Explain(args) => explain::run(args),
+        PolicyCommand::Schema => {
+            println!("{}", serde_json::to_string_pretty(&steer_policy::schema())?);
+            Ok(())
+        }
+        PolicyCommand::Example => {
+            print!("{EXAMPLE}");
+            Ok(())
+        }
+    }
+}

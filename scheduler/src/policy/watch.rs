@@ -1,0 +1,231 @@
+//! Says when the policy files may have changed. It watches folders, not files: editors and
+//! configuration managers put a new file in the old one's place.
+
+use std::{
+    ffi::OsString,
+    mem::MaybeUninit,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::{Path, PathBuf},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use log::warn;
+use rustix::{
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
+    fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags},
+    io::Errno,
+};
+
+/// Changes often come in bursts (an editor, a checkout): they are reported once none has come for
+/// so long ...
+const QUIET: Duration = Duration::from_millis(100);
+/// ... or so many came that waiting for an end is no use.
+const MAX_PAUSES: usize = 20;
+
+/// A watch over the policy files; ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    changes: Receiver<()>,
+    stop: OwnedFd,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Watches `path`, a folder or a file, whether it exists already or not. What a symbolic link
+    /// outside of the folder points to is not watched.
+    ///
+    /// # Errors
+    /// The kernel has no more watches for this user, or a folder above `path` cannot be read.
+    pub(crate) fn start(path: &Path) -> Result<Self> {
+        let path = std::path::absolute(path).context("watching the policy files")?;
+        let watched = Watched::arm(&path)?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).context("watching the policy files")?;
+        let stopped = stop.try_clone().context("watching the policy files")?;
+        // One pending change says all that many would.
+        let (sender, changes) = bounded(1);
+        let thread = thread::Builder::new()
+            .name("policy-watch".into())
+            .spawn(move || {
+                if let Err(error) = follow(&path, watched, &stopped, &sender) {
+                    warn!("policy files are no longer watched, reload with SIGHUP: {error:#}");
+                }
+            })
+            .context("watching the policy files")?;
+        Ok(Self { changes, stop, thread: Some(thread) })
+    }
+
+    /// Receives after each change that may concern the policy.
+    pub(crate) fn changes(&self) -> &Receiver<()> {
+        &self.changes
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Only a full eventfd could refuse this, and then the thread ends too.
+        let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Reports changes until stopped.
+fn follow(path: &Path, mut watched: Watched, stop: &OwnedFd, changes: &Sender<()>) -> Result<()> {
+    while watched.wait(stop, None)? {
+        if !watched.drain()? {
+            continue;
+        }
+        for _ in 0..MAX_PAUSES {
+            if !watched.wait(stop, Some(QUIET))? {
+                break;
+            }
+            watched.drain()?;
+        }
+        // Anew, as the folder itself may have come, gone or been replaced; and before the report,
+        // so that what changes while the files are read is reported again.
+        watched = Watched::arm(path)?;
+        if changes.try_send(()).is_err_and(|error| error.is_disconnected()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The folder that is watched just now.
+struct Watched {
+    inotify: OwnedFd,
+    /// The only name in it that matters; `None`: all do.
+    name: Option<OsString>,
+}
+
+impl Watched {
+    /// Watches `path` if it is a folder, else the nearest folder above it.
+    fn arm(path: &Path) -> Result<Self> {
+        let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
+        let inotify = inotify::init(flags).context("inotify_init1")?;
+        let mask = WatchFlags::ONLYDIR
+            | WatchFlags::CLOSE_WRITE
+            | WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::MOVED_TO
+            | WatchFlags::ATTRIB
+            | WatchFlags::DELETE_SELF
+            | WatchFlags::MOVE_SELF;
+        let mut folder = PathBuf::from(path);
+        let mut name = None;
+        loop {
+            match inotify::add_watch(&inotify, &folder, mask) {
+                Ok(_) => return Ok(Self { inotify, name }),
+                Err(Errno::NOTDIR | Errno::NOENT) if folder.parent().is_some() => {
+                    name = folder.file_name().map(OsString::from);
+                    folder.pop();
+                }
+                Err(error) => {
+                    return Err(error).with_context(|| format!("watching {}", folder.display()));
+                }
+            }
+        }
+    }
+
+    /// Waits for an event, `timeout` at most. False when there was none or `stop` was raised.
+    fn wait(&self, stop: &OwnedFd, timeout: Option<Duration>) -> Result<bool> {
+        let timeout = timeout.map(Timespec::try_from).transpose()?;
+        loop {
+            let mut fds =
+                [PollFd::new(&self.inotify, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+            match poll(&mut fds, timeout.as_ref()) {
+                Ok(_) => return Ok(fds[1].revents().is_empty() && !fds[0].revents().is_empty()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error).context("waiting for changes"),
+            }
+        }
+    }
+
+    /// Takes all events; whether one of them matters.
+    fn drain(&self) -> Result<bool> {
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
+        let mut matters = false;
+        loop {
+            match events.next() {
+                Ok(event) => {
+                    let lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
+                    let named = match (event.file_name(), &self.name) {
+                        // About the folder itself, or all names matter.
+                        (None, _) | (_, None) => true,
+                        (Some(given), Some(name)) => given.to_bytes() == name.as_bytes(),
+                    };
+                    matters |= lost || named;
+                }
+                Err(Errno::WOULDBLOCK) => return Ok(matters),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error).context("reading changes"),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Long enough for any machine; a test that passes does not wait for it.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn changed(watch: &Watch) {
+        watch.changes().recv_timeout(PATIENCE).unwrap();
+    }
+
+    #[test]
+    fn edits_renames_and_removals_are_reported() {
+        let dir = tempfile::tempdir().unwrap();
+        let watch = Watch::start(dir.path()).unwrap();
+        fs::write(dir.path().join("a.toml"), "x").unwrap();
+        changed(&watch);
+        fs::rename(dir.path().join("a.toml"), dir.path().join("b.toml")).unwrap();
+        changed(&watch);
+        fs::remove_file(dir.path().join("b.toml")).unwrap();
+        changed(&watch);
+    }
+
+    #[test]
+    fn a_folder_may_appear_later_and_be_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let policy = dir.path().join("scx_steer/policy.d");
+        let watch = Watch::start(&policy).unwrap();
+        fs::create_dir_all(&policy).unwrap();
+        changed(&watch);
+        fs::write(policy.join("a.toml"), "x").unwrap();
+        changed(&watch);
+        fs::rename(dir.path().join("scx_steer"), dir.path().join("old")).unwrap();
+        fs::create_dir_all(&policy).unwrap();
+        fs::write(policy.join("b.toml"), "x").unwrap();
+        changed(&watch);
+    }
+
+    #[test]
+    fn of_a_single_file_its_neighbours_do_not_matter() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("policy.toml");
+        fs::write(&file, "x").unwrap();
+        let watched = Watched::arm(&file).unwrap();
+        fs::write(dir.path().join("neighbour.toml"), "x").unwrap();
+        assert!(!watched.drain().unwrap());
+        fs::write(dir.path().join("new"), "x").unwrap();
+        fs::rename(dir.path().join("new"), &file).unwrap();
+        assert!(watched.drain().unwrap());
+    }
+
+    #[test]
+    fn a_watch_ends_when_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Watch::start(dir.path()).unwrap());
+    }
+}
