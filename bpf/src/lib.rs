@@ -11,6 +11,7 @@ mod counters;
 pub mod intf;
 mod observer;
 mod plan;
+mod policies;
 mod scheduler;
 #[cfg(feature = "testing")]
 mod telemetry;
@@ -18,6 +19,7 @@ mod telemetry;
 pub use counters::Counters;
 pub use observer::{LoadedObserver, Observer};
 pub use plan::Plan;
+pub use policies::{CgroupEvent, Policies};
 pub use scheduler::{LoadOptions, Scheduler};
 #[cfg(feature = "testing")]
 pub use telemetry::Telemetry;

@@ -1,7 +1,7 @@
 //! The scheduler object: open, load, attach, read, report.
 
 use anyhow::{Context, Result};
-use libbpf_rs::Link;
+use libbpf_rs::{Link, MapHandle};
 use scx_utils::{
     UserExitInfo, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
     uei_exited, uei_report,
@@ -10,7 +10,7 @@ use scx_utils::{
 use crate::{
     ObjectSlot, Plan,
     counters::{self, Counters},
-    intf,
+    intf, policies,
 };
 
 #[allow(
@@ -36,7 +36,9 @@ pub struct LoadOptions {
 
 /// The scheduler, in force from [`Scheduler::attach`] until dropped.
 pub struct Scheduler<'obj> {
-    skel: SteerSkel<'obj>,
+    pub(crate) skel: SteerSkel<'obj>,
+    /// The table of cgroups in force, once there are policies.
+    pub(crate) cgroups: Option<MapHandle>,
     link: Option<Link>,
 }
 
@@ -48,7 +50,7 @@ impl<'obj> Scheduler<'obj> {
     pub fn attach(
         slot: &'obj mut ObjectSlot,
         options: &LoadOptions,
-        classes: &intf::class_settings,
+        default: &intf::thread_policy,
         places: &intf::place_settings,
         plan: &Plan,
     ) -> Result<Self> {
@@ -58,16 +60,16 @@ impl<'obj> Scheduler<'obj> {
         skel.struct_ops.steer_ops_mut().exit_dump_len = options.exit_dump_len;
 
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
-        intf::copy_to_skeleton(classes, &mut rodata.class_settings);
         intf::copy_to_skeleton(places, &mut rodata.place_settings);
         rodata.nr_llcs = plan.nr_llcs;
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
+        policies::write(&mut bss.policies, std::slice::from_ref(default), 0);
 
         let mut skel = scx_ops_load!(skel, steer_ops, uei)?;
         plan.fill_nics(&skel.maps.nic_of_ifindex)?;
         let link = scx_ops_attach!(skel, steer_ops)?;
-        Ok(Self { skel, link: Some(link) })
+        Ok(Self { skel, cgroups: None, link: Some(link) })
     }
 
     /// Follows a change of the machine's NICs. The number of caches cannot change.

@@ -32,8 +32,8 @@ impl<'obj> Telemetry<'obj> {
     /// Whatever step failed: opening, the verifier, a missing tracepoint.
     pub fn attach(slot: &'obj mut ObjectSlot, classes: &intf::class_settings) -> Result<Self> {
         let mut skel = TelemetrySkelBuilder::default().open(slot).context("opening telemetry")?;
-        let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
-        intf::copy_to_skeleton(classes, &mut rodata.class_settings);
+        let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
+        intf::copy_to_skeleton(classes, &mut bss.policies[0].classes);
         let mut skel = skel.load().context("loading the telemetry into the kernel")?;
         skel.attach().context("attaching the telemetry's tracepoints")?;
         Ok(Self(skel))

@@ -63,7 +63,7 @@ fn serve(
     let mut scheduler = Scheduler::attach(
         &mut slot,
         &options,
-        &translate::classes(&settings.classification),
+        &translate::default_policy(&settings.classification),
         &translate::places(&settings.placement),
         &translate::plan(&plan)?,
     )?;

@@ -38,6 +38,8 @@ pub(crate) struct Metrics {
     pub(crate) none_lent: u64,
     #[stat(desc = "... into a queue")]
     pub(crate) none_queued: u64,
+    #[stat(desc = "Wake-ups in the pool that a policy names")]
+    pub(crate) pool: u64,
     #[stat(desc = "Threads preempted for one with more claim to the CPU")]
     pub(crate) preempted: u64,
     #[stat(desc = "Threads taken from the queue of another cache")]
@@ -76,6 +78,7 @@ impl Metrics {
             none_idle: n(c::steer_counter_CNT_NONE_IDLE),
             none_lent: n(c::steer_counter_CNT_NONE_LENT),
             none_queued: n(c::steer_counter_CNT_NONE_QUEUED),
+            pool: n(c::steer_counter_CNT_POOL),
             preempted: n(c::steer_counter_CNT_PREEMPT),
             stolen: n(c::steer_counter_CNT_STEAL),
             rescued: n(c::steer_counter_CNT_RESCUE),
@@ -92,7 +95,7 @@ impl Metrics {
         writeln!(
             out,
             "long home {} local {} remote {} unplaced {} spilled {} | short idle {} queued {} lent {} | \
-             none idle {} lent {} queued {} | preempted {} stolen {} rescued {} kthreads {} | \
+             none idle {} lent {} queued {} | pool {} | preempted {} stolen {} rescued {} kthreads {} | \
              claims {} | steering followed {} stayed {} | flows long {} short {}",
             self.long_home,
             self.long_local,
@@ -105,6 +108,7 @@ impl Metrics {
             self.none_idle,
             self.none_lent,
             self.none_queued,
+            self.pool,
             self.preempted,
             self.stolen,
             self.rescued,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use steer_bpf::intf::{
-    class_settings, cpu_plan, limits_MAX_CPUS, limits_MAX_LLCS, limits_MAX_NICS, place_settings,
+    class_settings, cpu_plan, granularity_PER_THREAD, limits_MAX_CPUS, limits_MAX_LLCS,
+    limits_MAX_NICS, place_settings, process_policy, thread_policy, traffic_class_NR_CLASSES,
 };
 use steer_policy::{Classification, Placement, Plan};
 
@@ -23,6 +24,22 @@ pub(crate) fn classes(c: &Classification) -> class_settings {
         cost_ns_per_message: c.cost_ns_per_message,
         floor_ns: ns(c.floor),
         short_bursts_to_leave_long: c.short_bursts_to_leave_long,
+    }
+}
+
+/// What holds where no policy says otherwise.
+pub(crate) fn default_policy(c: &Classification) -> thread_policy {
+    thread_policy {
+        classes: classes(c),
+        declared: traffic_class_NR_CLASSES as u8,
+        granularity: granularity_PER_THREAD as u8,
+        pool: 0,
+        near_nic: false,
+        owns_pool: false,
+        fair_only: false,
+        urgent: false,
+        nr_processes: 0,
+        processes: [process_policy { name: [0; 15], len: 0, policy: 0 }; _],
     }
 }
 

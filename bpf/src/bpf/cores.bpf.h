@@ -7,14 +7,14 @@
  * wakes or runs there. A claim is a time stamp that runs out by itself: no count of
  * claimants that a thread which dies, blocks or loses its class could leave behind.
  * Threads per core are likewise counted anew in every window. The free mask is the
- * complement of the claims, brought up to date by a timer, for the idle search; the
- * stamp itself is what decides.
+ * complement of the claims and of exclusive pools, brought up to date by a timer, for the idle
+ * search; the stamp itself is what decides.
  */
 #ifndef __STEER_CORES_BPF_H
 #define __STEER_CORES_BPF_H
 
 #include <scx/percpu.bpf.h>
-#include "place.h"
+#include "pool.bpf.h"
 #include "telemetry.bpf.h"
 
 const volatile struct place_settings place_settings;
@@ -47,8 +47,9 @@ struct cpu_state {
 	u64 long_mark;	/* ... and of softirq and irq, when the load was last averaged */
 	u64 softirq_mark;
 	u32 load; /* of long-flow threads and softirq, see place.h */
-	u8 class;
-	bool borrows; /* the running thread has no class and may run elsewhere */
+	u8 class; /* of the running thread */
+	u8 pool;  /* its policy's */
+	bool pinned;
 } __attribute__((aligned(64)));
 
 static struct cpu_state cpu_states[MAX_CPUS];
@@ -70,20 +71,6 @@ struct {
 
 /* Is softirq time kept out of the threads that it interrupts? */
 extern bool CONFIG_IRQ_TIME_ACCOUNTING __kconfig __weak;
-
-/*
- * A CPU number as an index. Numbers are below MAX_CPUS (checked at load); the mask
- * says so to the verifier without a branch that the compiler could move away.
- */
-static __always_inline u32 slot(u32 cpu)
-{
-	return cpu & (MAX_CPUS - 1);
-}
-
-static __always_inline struct cpu_plan *plan_of(s32 cpu)
-{
-	return &cpu_plan[slot(cpu)];
-}
 
 static __always_inline struct cpu_state *state_of(s32 cpu)
 {
@@ -139,11 +126,9 @@ static void claim_core(struct task_ctx *task, s32 cpu, u64 now, u64 claim_ns)
 	if (!fresh)
 		return;
 	count(CNT_CLAIM);
-	bpf_rcu_read_lock();
 	mask = free_cpus;
 	if (mask)
 		bpf_cpumask_clear_cpu(cpu, mask);
-	bpf_rcu_read_unlock();
 }
 
 /* Count the CPU time of the running thread @p, if it is a long-flow thread. On its own CPU. */
@@ -188,11 +173,10 @@ static int refresh_cores(void *map, int *key, struct core_timer *timer)
 	struct bpf_cpumask *mask;
 	s32 cpu;
 
-	bpf_rcu_read_lock();
 	mask = free_cpus;
 	if (mask) {
 		bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-			if (is_claimed(cpu, now))
+			if (is_claimed(cpu, now) || is_exclusive(cpu))
 				bpf_cpumask_clear_cpu(cpu, mask);
 			else
 				bpf_cpumask_set_cpu(cpu, mask);
@@ -200,7 +184,6 @@ static int refresh_cores(void *map, int *key, struct core_timer *timer)
 				average_load(cpu, window_ns);
 		}
 	}
-	bpf_rcu_read_unlock();
 	if (average)
 		timer->averaged_ns = now;
 	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);

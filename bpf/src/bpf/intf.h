@@ -22,6 +22,10 @@ enum limits {
 	MAX_CPUS = 1024, /* = NR_CPUS of scx/common.bpf.h */
 	MAX_NICS = 64,	 /* bits of cpu_plan.nics_local */
 	MAX_LLCS = 256,
+	MAX_POLICIES = 1024, /* different policies in force at once */
+	MAX_CGROUPS = 65536, /* cgroups with another than the default */
+	MAX_PROCESSES = 8,   /* process names with a policy of their own, per policy */
+	MAX_POOLS = 64,	     /* different sets of CPUs that policies name; bits of cpu_pools */
 };
 
 /* A flow's or a thread's class. MIXED is for threads only. */
@@ -58,12 +62,42 @@ struct place_settings {
 	u64 lend_after_ns;
 };
 
+/* A name that processes of a cgroup have, or begin with, and the policy they get. */
+struct process_policy {
+	char name[15]; /* TASK_COMM_LEN less its zero */
+	u8 len; /* bytes of the name that count: up to its end, zero included, if it is whole */
+	u32 policy;
+};
+
+/* Whose traffic makes the class. */
+enum granularity { PER_THREAD, PER_PROCESS, PER_CGROUP };
+
+/* What holds for the threads of some cgroups. Written by user space, read by BPF. */
+struct thread_policy {
+	struct class_settings classes;
+	u8 declared; /* enum traffic_class that the threads are taken for, NR_CLASSES: by traffic */
+	u8 granularity; /* enum granularity */
+	u8 pool;	/* 1 + index of the pool the threads belong in, 0: by class */
+	bool near_nic; /* the pool is that of NIC-local CPUs: long-flow threads go by class in it */
+	bool owns_pool; /* kept for them: they preempt whoever borrows from it */
+	bool fair_only; /* not moved to their packets nor kept apart */
+	bool urgent;	/* wake-ups preempt as those of short-flow threads do */
+	u8 nr_processes;
+	struct process_policy processes[MAX_PROCESSES]; /* the first that matches counts */
+};
+
 /* One CPU of the plan: where it is. Written by user space, read by BPF. */
 struct cpu_plan {
 	u64 nics_local; /* bit n: this CPU is NIC-local to NIC n of the plan */
 	u32 llc;	/* index of its last-level cache */
 	u32 core;	/* lowest CPU number of its core */
 	u32 node;	/* index of its NUMA node */
+};
+
+/* One CPU's pools. Written by user space, read by BPF. */
+struct cpu_pools {
+	u64 pools;	/* bit n: in pool n */
+	bool exclusive; /* to them */
 };
 
 /* One counter per decision, so that `--stats` shows what the scheduler does. */
@@ -80,6 +114,7 @@ enum steer_counter {
 	CNT_NONE_IDLE,	       /* other thread woke on an idle unclaimed CPU */
 	CNT_NONE_LENT,	       /* ... on an idle CPU of the long-flow threads */
 	CNT_NONE_QUEUED,       /* ... had to queue */
+	CNT_POOL,	       /* a thread woke in the pool that its policy names */
 	CNT_PREEMPT,	       /* a wake-up preempted a thread with less claim to the CPU */
 	CNT_STEAL,	       /* a CPU took work queued at another cache */
 	CNT_RESCUE,	       /* a thread that waited over lend_after_ns got an idle CPU */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Queues: one per CPU for threads that should run just there, one per last-level
- * cache for all others, both ordered by virtual time on one scale. So weights hold
- * across classes and no class starves another. A CPU takes from its own queue and its
- * cache's, whichever thread is further behind, then from other caches'. A claimed CPU
- * passes over short-flow threads there, unless one has waited for too long.
+ * Queues: one per CPU for threads that should run just there, one per pool for those
+ * that a policy puts there, one per last-level cache for all others, all ordered by virtual time on
+ * one scale. So weights hold across classes and no class starves another. A CPU takes from its own
+ * queue, its pools' and its cache's, whichever thread is further behind, then from other caches'. A
+ * claimed CPU passes over short-flow threads there, unless one has waited for too long.
  */
 #ifndef __STEER_QUEUE_BPF_H
 #define __STEER_QUEUE_BPF_H
 
 #include "target.bpf.h"
 
-/* Queue numbers: kind | CPU or cache. */
-enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16 };
+/* Queue numbers: kind | CPU, cache or pool, the last counted from 1. */
+enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16 };
 
 const volatile u32 nr_llcs = 1;
 
@@ -22,11 +22,6 @@ struct llc_clock {
 } __attribute__((aligned(64)));
 
 static struct llc_clock llc_clocks[MAX_LLCS];
-
-static __always_inline u32 llc_of(s32 cpu)
-{
-	return plan_of(cpu)->llc & (MAX_LLCS - 1);
-}
 
 /* Sleepers may catch up by one slice and no more; nor owe much after a change of cache. */
 static u64 clamp_vtime(const struct task_struct *p, u32 llc)
@@ -88,14 +83,40 @@ static bool take_shared(s32 cpu, u32 llc, bool claimed, u64 now)
 	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
 }
 
-/* From the queues that belong to @cpu, the thread furthest behind. */
+/* The queue, of those that only @cpu or its pools serve, with the thread furthest behind; or 0. */
+static u64 first_own(s32 cpu, u64 *vtime)
+{
+	u64 dsq = DSQ_CPU | cpu, best = 0, head;
+	u32 pool;
+
+	*vtime = ~0ULL;
+	if (scx_bpf_dsq_nr_queued(dsq)) {
+		best = dsq;
+		*vtime = head_vtime(dsq);
+	}
+	bpf_for (pool, 1, nr_pools + 1) {
+		dsq = DSQ_POOL | pool;
+		if (pool > MAX_POOLS || !is_in_pool(cpu, pool) || !scx_bpf_dsq_nr_queued(dsq))
+			continue;
+		head = head_vtime(dsq);
+		if (!best || time_before(head, *vtime)) {
+			best = dsq;
+			*vtime = head;
+		}
+	}
+	return best;
+}
+
+/* From the queues that @cpu serves first, the thread furthest behind. */
 static bool take_own(s32 cpu, bool claimed, u64 now)
 {
-	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu);
+	u64 shared = DSQ_LLC | llc_of(cpu), vtime, own = first_own(cpu, &vtime);
 
-	if (!scx_bpf_dsq_nr_queued(own))
+	if (is_exclusive(cpu))
+		return own && take(own);
+	if (!own)
 		return take_shared(cpu, llc_of(cpu), claimed, now);
-	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared), head_vtime(own)) &&
+	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared), vtime) &&
 	    take_shared(cpu, llc_of(cpu), claimed, now))
 		return true;
 	return take(own);
@@ -115,6 +136,8 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 			return;
 		}
 	}
+	if (is_exclusive(cpu))
+		return;
 	bpf_for (i, 1, nr_llcs) {
 		if (take_shared(cpu, (llc + i) % nr_llcs, claimed, now)) {
 			count(CNT_STEAL);
@@ -139,7 +162,7 @@ static void rescue_from(u64 dsq, u64 now)
 		struct task_ctx *task = ctx_of(p);
 
 		if (task && now > task->queued_ns + place_settings.lend_after_ns)
-			idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+			idle = pick_shared_idle(p, scx_bpf_task_cpu(p));
 		break;
 	}
 	if (idle >= 0) {
@@ -160,6 +183,11 @@ static s32 init_queues(void)
 	}
 	bpf_for (i, 0, nr_llcs) {
 		err = scx_bpf_create_dsq(DSQ_LLC | i, -1);
+		if (err)
+			return err;
+	}
+	bpf_for (i, 1, MAX_POOLS + 1) {
+		err = scx_bpf_create_dsq(DSQ_POOL | i, -1);
 		if (err)
 			return err;
 	}

@@ -32,13 +32,37 @@ char _license[] SEC("license") = "GPL";
 
 UEI_DEFINE(uei);
 
-/* The thread's class for placement, now. */
-static u8 place_class(struct task_ctx *task, u64 now)
+/* What is known of a thread when it must be placed. */
+struct subject {
+	struct task_ctx *task; /* NULL for a thread that came before us and has none yet */
+	struct thread_policy *policy;
+	u64 now;
+	u8 class; /* to place it by, never MIXED */
+};
+
+static void look_at(struct subject *s, struct task_struct *p)
 {
-	if (!task)
-		return CLASS_NONE;
-	thread_class(&task->load, classes(), now);
-	return thread_placed_as(&task->load);
+	struct thread_load *load;
+
+	s->task = ctx_of(p);
+	s->now = scx_bpf_now();
+	s->class = CLASS_NONE;
+	s->policy = s->task ? policy_of(p, &s->task->policy) : policy_at(0);
+	if (!s->task || s->policy->fair_only)
+		return;
+	if (s->policy->declared < NR_CLASSES) {
+		s->class = s->policy->declared;
+		return;
+	}
+	load = load_of(p, s->task, s->policy);
+	thread_class(load, &s->policy->classes, s->now);
+	s->class = thread_placed_as(load);
+}
+
+/* Is the thread to be placed by its packets? */
+static __always_inline bool goes_by_packets(const struct subject *s)
+{
+	return s->class == CLASS_LONG && s->task && (!s->policy->pool || s->policy->near_nic);
 }
 
 /* On the CPU that select_cpu returns, as soon as it is free; or at once, ahead of what runs. */
@@ -48,106 +72,171 @@ static void run_there(struct task_struct *p, u64 enq_flags)
 }
 
 /*
- * May a wake-up on @cpu preempt what runs there? Only a thread without traffic: one
- * that is further ahead than the woken one; on a claimed CPU, for the owner, any that
- * could run elsewhere as well, since it only borrows.
+ * May a wake-up on @cpu preempt what runs there? On a CPU that is kept for the woken
+ * thread's pool, whoever only borrows it. Else only a thread without traffic: on a
+ * claimed CPU, for the owner, any that could run elsewhere as well; otherwise one that
+ * is further ahead than the woken one.
  */
-static bool may_preempt(const struct task_struct *p, s32 cpu, bool owner, u64 now)
+static bool may_preempt(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
 	const struct cpu_state *state = state_of(cpu);
-	u64 ran = now > state->started_ns ? now - state->started_ns : 0;
+	u64 ran = s->now > state->started_ns ? s->now - state->started_ns : 0;
 
+	if (s->policy->owns_pool && is_in_pool(cpu, s->policy->pool))
+		return state->pool != s->policy->pool && !state->pinned;
 	if (state->class != CLASS_NONE)
 		return false;
-	return (owner && state->borrows) || time_before(p->scx.dsq_vtime, state->vtime + ran);
+	return (owner && !state->pinned) || time_before(p->scx.dsq_vtime, state->vtime + ran);
 }
 
 /* How many CPUs a short-flow thread looks at for one to preempt. */
 #define PREEMPT_SCAN 8
 
-/* An unclaimed CPU where the short-flow thread @p may preempt: @cpu or a few that share its cache.
- */
-static s32 pick_preemptible(const struct task_struct *p, s32 cpu, u64 now)
+/* An unclaimed CPU where @p may preempt: @cpu or a few that share its cache; or -1. */
+static s32 pick_preemptible(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	s32 i, other;
 
 	bpf_for (i, 0, PREEMPT_SCAN) {
 		other = i == 0 ? cpu : cpu - cpu % PREEMPT_SCAN + i;
 		if (other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) &&
-		    !is_claimed(other, now) && may_run_on(p, other) &&
-		    may_preempt(p, other, false, now))
+		    !is_claimed(other, s->now) && !is_exclusive(other) && may_run_on(p, other) &&
+		    may_preempt(p, s, other, false))
 			return other;
 	}
 	return -1;
 }
 
+/* Wake @p on @cpu: at once where that idles or may be preempted, else in the queue. */
+static s32 wake_on(struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
+{
+	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
+		run_there(p, 0);
+	} else if (may_preempt(p, s, cpu, owner)) {
+		count(CNT_PREEMPT);
+		run_there(p, SCX_ENQ_PREEMPT);
+	}
+	return cpu;
+}
+
+/* For a thread whose policy names a pool: a CPU of that, or -1 if it may use none. */
+static s32 wake_in_pool(struct task_struct *p, const struct subject *s, s32 prev_cpu)
+{
+	s32 cpu = pick_idle_in_pool(p, s->policy->pool, prev_cpu);
+
+	if (cpu >= 0) {
+		run_there(p, 0);
+		return cpu;
+	}
+	cpu = any_in_pool(p, s->policy->pool, prev_cpu);
+	if (cpu < 0)
+		return cpu;
+	if (s->class == CLASS_SHORT || s->policy->urgent || s->policy->owns_pool)
+		wake_on(p, s, cpu, false);
+	return cpu;
+}
+
 s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	struct task_ctx *task = ctx_of(p);
-	u64 now = scx_bpf_now();
-	u8 class = place_class(task, now);
+	struct subject s;
 	s32 cpu;
 
-	if (class == CLASS_LONG && task) {
-		cpu = long_target(p, task, now);
-		count_long(task, cpu);
+	look_at(&s, p);
+	if (goes_by_packets(&s)) {
+		cpu = long_target(p, s.task, s.now);
+		count_long(s.task, cpu);
+		if (cpu >= 0)
+			return wake_on(p, &s, cpu, true);
+	}
+	if (s.policy->pool) {
+		cpu = wake_in_pool(p, &s, prev_cpu);
 		if (cpu >= 0) {
-			if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
-				run_there(p, 0);
-			} else if (may_preempt(p, cpu, true, now)) {
-				count(CNT_PREEMPT);
-				run_there(p, SCX_ENQ_PREEMPT);
-			}
+			count(CNT_POOL);
 			return cpu;
 		}
 	}
 
 	cpu = pick_free_idle(p, prev_cpu, wake_flags);
 	if (cpu >= 0) {
-		count(class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
+		count(s.class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
 		run_there(p, 0);
 		return cpu;
 	}
-	if (class == CLASS_SHORT) {
-		cpu = pick_preemptible(p, prev_cpu, now);
+	if (s.class == CLASS_SHORT || s.policy->urgent) {
+		cpu = pick_preemptible(p, &s, prev_cpu);
 		if (cpu >= 0) {
 			count(CNT_PREEMPT);
 			run_there(p, SCX_ENQ_PREEMPT);
 			return cpu;
 		}
-	} else {
-		cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	}
+	if (s.class != CLASS_SHORT) {
+		cpu = pick_shared_idle(p, prev_cpu);
 		if (cpu >= 0) {
 			count(CNT_NONE_LENT);
 			run_there(p, 0);
 			return cpu;
 		}
 	}
-	count(class == CLASS_SHORT ? CNT_SHORT_QUEUED : CNT_NONE_QUEUED);
-	cpu = any_free(p, prev_cpu, now);
+	count(s.class == CLASS_SHORT ? CNT_SHORT_QUEUED : CNT_NONE_QUEUED);
+	cpu = any_free(p, prev_cpu, s.now);
 	if (cpu < 0)
 		cpu = may_run_on(p, prev_cpu) ? prev_cpu : (s32)bpf_cpumask_first(p->cpus_ptr);
 	return cpu;
 }
 
+/* Where a thread waits: the queue, and a CPU that serves it. */
+struct queue {
+	u64 dsq;
+	s32 cpu;
+};
+
+/* By placement or affinity on one CPU; by policy in a pool; else with the CPUs of a cache. */
+static void choose_queue(struct queue *q, struct task_struct *p, const struct subject *s, s32 cpu)
+{
+	q->cpu = -1;
+	if (is_pinned(p))
+		q->cpu = cpu;
+	else if (goes_by_packets(s))
+		q->cpu = long_target(p, s->task, s->now);
+	if (q->cpu >= 0) {
+		q->dsq = DSQ_CPU | q->cpu;
+		return;
+	}
+	if (s->policy->pool) {
+		q->cpu = any_in_pool(p, s->policy->pool, cpu);
+		q->dsq = DSQ_POOL | s->policy->pool;
+		if (q->cpu >= 0)
+			return;
+	}
+	q->cpu = any_free(p, cpu, s->now);
+	if (q->cpu >= 0) {
+		q->dsq = DSQ_LLC | llc_of(q->cpu);
+	} else {
+		/* all that it may use is claimed */
+		q->cpu = cpu;
+		q->dsq = DSQ_CPU | cpu;
+	}
+}
+
 /* A CPU that went idle since select_cpu looked has not seen what was just queued. */
-static void announce(struct task_struct *p, s32 belongs, u8 class, bool only_there)
+static void announce(struct task_struct *p, const struct subject *s, const struct queue *q)
 {
 	s32 idle = -1;
 
-	if (!only_there)
-		idle = class == CLASS_SHORT ? pick_free_idle(p, belongs, 0)
-					    : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	scx_bpf_kick_cpu(idle >= 0 ? idle : belongs, SCX_KICK_IDLE);
+	if (q->dsq >= DSQ_POOL)
+		idle = pick_idle_in_pool(p, s->policy->pool, q->cpu);
+	else if (q->dsq >= DSQ_LLC)
+		idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0)
+					       : pick_shared_idle(p, q->cpu);
+	scx_bpf_kick_cpu(idle >= 0 ? idle : q->cpu, SCX_KICK_IDLE);
 }
 
 void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 {
-	struct task_ctx *task = ctx_of(p);
-	u64 now = scx_bpf_now();
-	u8 class = place_class(task, now);
-	s32 cpu = scx_bpf_task_cpu(p), belongs = -1;
-	bool only_there;
+	s32 cpu = scx_bpf_task_cpu(p);
+	struct subject s;
+	struct queue q;
 
 	if (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1) {
 		count(CNT_KTHREAD);
@@ -155,70 +244,65 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 				   enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
+	look_at(&s, p);
+	choose_queue(&q, p, &s, cpu);
 
-	/* one CPU only: by placement, by affinity, or as all that it may use is claimed */
-	if (is_pinned(p))
-		belongs = cpu;
-	else if (class == CLASS_LONG && task)
-		belongs = long_target(p, task, now);
-	only_there = belongs >= 0;
-	if (!only_there) {
-		belongs = any_free(p, cpu, now);
-		only_there = belongs < 0;
-		if (only_there)
-			belongs = cpu;
-	}
-	/* the kernel does not look at this queue again by itself: the CPU is about to idle */
-	if (enq_flags & SCX_ENQ_LAST && (belongs == cpu || class == CLASS_NONE)) {
+	/* the kernel does not look at the queue again by itself: the CPU is about to idle */
+	if (enq_flags & SCX_ENQ_LAST &&
+	    (q.cpu == cpu || (s.class == CLASS_NONE && !is_exclusive(cpu)))) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
 		scx_bpf_kick_cpu(cpu, 0);
 		return;
 	}
 	/* a pinned thread's wake-up does not pass through select_cpu */
-	if (is_pinned(p) && enq_flags & SCX_ENQ_WAKEUP && class != CLASS_NONE &&
-	    may_preempt(p, cpu, class == CLASS_LONG, now)) {
+	if (is_pinned(p) && enq_flags & SCX_ENQ_WAKEUP && s.class != CLASS_NONE &&
+	    may_preempt(p, &s, cpu, s.class == CLASS_LONG)) {
 		count(CNT_PREEMPT);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
 				   enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
 
-	if (task) {
-		task->queued_ns = now;
-		task->queued_as = class;
+	if (s.task) {
+		s.task->queued_ns = s.now;
+		s.task->queued_as = s.class;
 	}
-	scx_bpf_dsq_insert_vtime(p, only_there ? DSQ_CPU | belongs : DSQ_LLC | llc_of(belongs),
-				 place_settings.slice_ns, clamp_vtime(p, llc_of(belongs)),
+	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, clamp_vtime(p, llc_of(q.cpu)),
 				 enq_flags);
-	announce(p, belongs, class, only_there);
+	announce(p, &s, &q);
 }
 
 /* Does the thread that runs on @cpu belong elsewhere? */
-static bool is_misplaced(struct task_struct *p, s32 cpu, bool claimed, u64 now)
+static bool is_misplaced(struct task_struct *p, const struct subject *s, s32 cpu)
 {
-	struct task_ctx *task = ctx_of(p);
-	u8 class = place_class(task, now);
+	s32 target;
 
-	if (!task || is_pinned(p))
+	if (!s->task || is_pinned(p))
 		return false;
-	if (class == CLASS_LONG) {
-		s32 target = long_target(p, task, now);
-
-		return target >= 0 && target != cpu;
+	if (goes_by_packets(s)) {
+		target = long_target(p, s->task, s->now);
+		if (target >= 0)
+			return target != cpu;
 	}
-	return class == CLASS_SHORT && claimed;
+	if (s->policy->pool)
+		return !is_in_pool(cpu, s->policy->pool);
+	return is_exclusive(cpu) || (s->class == CLASS_SHORT && is_claimed(cpu, s->now));
 }
 
 void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 {
 	u64 now = scx_bpf_now();
 	bool claimed = is_claimed(cpu, now);
+	struct subject s;
 
 	if (take_own(cpu, claimed, now))
 		return;
-	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED))
+	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {
 		take_foreign(cpu, claimed, now);
-	else if (!is_misplaced(prev, cpu, claimed, now))
+		return;
+	}
+	look_at(&s, prev);
+	if (!is_misplaced(prev, &s, cpu))
 		scx_bpf_task_set_slice(prev, place_settings.slice_ns);
 }
 
@@ -226,16 +310,22 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct cpu_state *state = state_of(cpu);
-	struct task_ctx *task = ctx_of(p);
-	u64 now = scx_bpf_now();
+	struct subject s;
 
+	look_at(&s, p);
 	count_long_time(state, p);
-	/* a thread whose flow became long while it ran moves now, not when it sleeps */
-	state->class = place_class(task, now);
-	if (state->class == CLASS_LONG && is_misplaced(p, cpu, is_claimed(cpu, now), now))
+	state->class = s.class;
+	/*
+	 * A thread whose flow became long or whose policy changed moves now, not when it
+	 * sleeps. One that was lent this CPU keeps it for its slice.
+	 */
+	if ((s.class == CLASS_LONG || s.policy->pool || is_exclusive(cpu)) &&
+	    is_misplaced(p, &s, cpu))
 		scx_bpf_task_set_slice(p, 0);
-	rescue_from(DSQ_CPU | cpu, now);
-	rescue_from(DSQ_LLC | llc_of(cpu), now);
+	rescue_from(DSQ_CPU | cpu, s.now);
+	rescue_from(DSQ_LLC | llc_of(cpu), s.now);
+	if (s.policy->pool)
+		rescue_from(DSQ_POOL | s.policy->pool, s.now);
 }
 
 void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
@@ -243,20 +333,22 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	u32 llc = llc_of(cpu);
 	struct cpu_state *state = state_of(cpu);
-	struct task_ctx *task = ctx_of(p);
-	u64 now = scx_bpf_now(), vtime = clamp_vtime(p, llc);
+	u64 vtime = clamp_vtime(p, llc);
+	struct subject s;
 
+	look_at(&s, p);
 	scx_bpf_task_set_dsq_vtime(p, vtime);
 	if (time_before(llc_clocks[llc].vtime, vtime))
 		llc_clocks[llc].vtime = vtime;
 
 	state->vtime = vtime;
-	state->started_ns = now;
+	state->started_ns = s.now;
 	state->exec_mark = p->se.sum_exec_runtime;
-	state->class = place_class(task, now);
-	state->borrows = !is_pinned(p);
-	if (state->class == CLASS_LONG && task && task->target == cpu)
-		claim_core(task, cpu, now, place_settings.claim_ns);
+	state->class = s.class;
+	state->pool = s.policy->pool;
+	state->pinned = is_pinned(p);
+	if (s.class == CLASS_LONG && s.task && s.task->target == cpu)
+		claim_core(s.task, cpu, s.now, place_settings.claim_ns);
 }
 
 void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
@@ -294,7 +386,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)
 			      scx_bpf_nr_cpu_ids() - 1, MAX_CPUS);
 		return -E2BIG;
 	}
-	err = init_queues();
+	err = make_mask(0);
+	if (!err)
+		err = init_queues();
 	return err ?: init_cores();
 }
 

@@ -39,11 +39,6 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 	return p->nr_cpus_allowed == 1 || is_migration_disabled(p);
 }
 
-static __always_inline bool is_nic_local(s32 cpu, u32 nic)
-{
-	return cpu >= 0 && nic < MAX_NICS && plan_of(cpu)->nics_local & (1ULL << nic);
-}
-
 /*
  * The allowed NIC-local CPU whose core has the fewest long-flow threads, then the
  * least load: spread before stacking. The one it runs on wins a tie.
@@ -54,7 +49,7 @@ static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
 	u32 cost, least = ~0U;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		if (!is_nic_local(cpu, nic) || !may_run_on(p, cpu))
+		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || !may_run_on(p, cpu))
 			continue;
 		cost = long_threads_on(cpu, now) * 2 * LOAD_FULL + state_of(cpu)->load;
 		if (cost < least || (cost == least && cpu == current_cpu)) {
@@ -72,8 +67,8 @@ static s32 pick_spill(const struct task_struct *p, s32 home, u32 nic, bool local
 	u32 cost, least = ~0U;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		if (cpu == home || !may_run_on(p, cpu) || !load_has_room(state_of(cpu)->load) ||
-		    (local_only && !is_nic_local(cpu, nic)))
+		if (cpu == home || is_exclusive(cpu) || !may_run_on(p, cpu) ||
+		    !load_has_room(state_of(cpu)->load) || (local_only && !is_nic_local(cpu, nic)))
 			continue;
 		cost = cpu_distance(plan_of(home), plan_of(cpu)) << 24;
 		cost += long_threads_on(cpu, now) * 2 * LOAD_FULL + state_of(cpu)->load;
@@ -169,7 +164,8 @@ static s32 long_target(const struct task_struct *p, struct task_ctx *task, u64 n
 	/* just sent away from this home: wait for the packets to follow */
 	stays = !fixed && home == task->left_home;
 
-	if (may_run_on(p, home) && (fixed || (is_nic_local(home, nic) && !stays))) {
+	if (may_run_on(p, home) && !is_exclusive(home) &&
+	    (fixed || (is_nic_local(home, nic) && !stays))) {
 		task->left_home = -1;
 		target = home;
 	} else if (!may_run_on(p, target) || !is_nic_local(target, nic)) {
@@ -211,11 +207,9 @@ static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	 */
 	if (bpf_in_interrupt())
 		wake_flags &= ~SCX_WAKE_SYNC;
-	bpf_rcu_read_lock();
 	mask = free_cpus;
 	if (mask)
 		cpu = scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, cast_mask(mask), 0);
-	bpf_rcu_read_unlock();
 	return cpu;
 }
 
@@ -225,13 +219,11 @@ static s32 any_free(const struct task_struct *p, s32 cpu, u64 now)
 	struct bpf_cpumask *mask;
 	u32 free = ~0U;
 
-	if (!is_claimed(cpu, now) && may_run_on(p, cpu))
+	if (!is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu))
 		return cpu;
-	bpf_rcu_read_lock();
 	mask = free_cpus;
 	if (mask)
 		free = bpf_cpumask_any_and_distribute(cast_mask(mask), p->cpus_ptr);
-	bpf_rcu_read_unlock();
 	return free < scx_bpf_nr_cpu_ids() ? (s32)free : -1;
 }
 

@@ -9,6 +9,7 @@
 #define __STEER_TELEMETRY_BPF_H
 
 #include "place.h"
+#include "policy.bpf.h"
 #include "traffic.bpf.h"
 
 /* After a move, packets in flight and a stale RFS entry still arrive at the old home. */
@@ -26,6 +27,7 @@ struct task_ctx {
 	u64 queued_ns;	    /* when it last began to wait in a queue */
 	u32 counted_window; /* the last window it was counted in (cores.bpf.h), and where */
 	s32 counted_cpu;
+	struct policy_cache policy;
 	bool spilled; /* sent away from a home that is fixed and saturated */
 	u8 queued_as; /* its class when it began to wait */
 };
@@ -72,22 +74,57 @@ static void learn_steering(struct task_ctx *task, u64 now)
 		task->left_home = -1;
 }
 
+/* What all threads of a cgroup move, where a policy asks for that. */
+struct {
+	__uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_load);
+} cgroup_loads SEC(".maps");
+
+/* The traffic that makes @p's class: its own, its process's or its cgroup's; see enum granularity.
+ */
+static struct thread_load *load_of(struct task_struct *p, struct task_ctx *task,
+				   const struct thread_policy *policy)
+{
+	struct thread_load *shared = NULL;
+
+	if (policy->granularity == PER_PROCESS) {
+		struct task_struct *leader = p->group_leader;
+		struct task_ctx *of_leader = NULL;
+
+		if (leader)
+			of_leader = bpf_task_storage_get(&tasks, leader, NULL, 0);
+		if (of_leader)
+			shared = &of_leader->load;
+	} else if (policy->granularity == PER_CGROUP) {
+		struct cgroup *cgroup = p->cgroups->dfl_cgrp;
+
+		shared = bpf_cgrp_storage_get(&cgroup_loads, cgroup, NULL,
+					      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	}
+	return shared ?: &task->load;
+}
+
 static int record_traffic(struct sock *sk, int ret, u8 direction)
 {
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct thread_policy *policy;
 	struct task_ctx *task;
 	struct traffic t;
 
-	if (!account_traffic(&t, sk, ret, direction))
+	/* created at init_task; a thread that has none is not ours to place */
+	task = bpf_task_storage_get(&tasks, p, NULL, 0);
+	policy = task ? policy_of(p, &task->policy) : policy_at(0);
+	if (!account_traffic(&t, sk, ret, direction, &policy->classes))
 		return 0;
 	if (t.class != t.class_before)
 		count(t.class == CLASS_LONG ? CNT_FLOW_LONG : CNT_FLOW_SHORT);
-
-	/* created at init_task; a thread that has none is not ours to place */
-	task = bpf_task_storage_get(&tasks, bpf_get_current_task_btf(), NULL, 0);
 	if (!task)
 		return 0;
-	thread_charge(&task->load, classes(), t.class, t.bytes, t.turned, t.now);
-	if (t.class == CLASS_LONG && t.nic != NIC_UNKNOWN) {
+	thread_charge(load_of(p, task, policy), &policy->classes, t.class, t.bytes, t.turned,
+		      t.now);
+	if ((t.class == CLASS_LONG || policy->declared == CLASS_LONG) && t.nic != NIC_UNKNOWN) {
 		home_vote(&task->home, t.softirq_cpu, t.nic, t.bytes);
 		learn_steering(task, t.now);
 	}

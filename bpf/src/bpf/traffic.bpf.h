@@ -20,8 +20,6 @@
 #define MSG_PEEK     0x02
 #define MSG_ERRQUEUE 0x2000
 
-const volatile struct class_settings class_settings;
-
 /* Indexed by CPU. Rewritten by user space when the set of NICs changes. */
 struct cpu_plan cpu_plan[MAX_CPUS];
 
@@ -55,18 +53,6 @@ struct traffic {
 	bool turned; /* the first event after a change of direction */
 };
 
-/*
- * The settings, as the pure functions take them. The compiler sees a constant of
- * zeros and would compute with that once `volatile` is cast away: hide the origin.
- */
-static __always_inline const struct class_settings *classes(void)
-{
-	const struct class_settings *s = (const struct class_settings *)&class_settings;
-
-	asm volatile("" : "+r"(s));
-	return s;
-}
-
 static __always_inline bool is_internet_socket(const struct sock *sk)
 {
 	u16 family = sk->__sk_common.skc_family;
@@ -86,9 +72,10 @@ static __always_inline void flow_find_nic(struct flow *f, u32 ifindex)
 	f->nic = nic ? *nic : NIC_UNKNOWN;
 }
 
-/* Bring @sk's flow up to date with an event; false if the event is not traffic. */
+/* Bring @sk's flow up to date with an event, classed by @classes; false if the event is not
+ * traffic. */
 static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, int ret,
-					    u8 direction)
+					    u8 direction, const struct class_settings *classes)
 {
 	struct flow *f;
 	s32 ifindex;
@@ -109,7 +96,7 @@ static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, 
 	t->now = bpf_ktime_get_ns();
 	t->direction = direction;
 	t->class_before = f->class;
-	t->turned = flow_account(f, classes(), direction, t->bytes, t->now);
+	t->turned = flow_account(f, classes, direction, t->bytes, t->now);
 	t->class = f->class;
 	t->nic = f->nic;
 	t->softirq_cpu = sk->__sk_common.skc_incoming_cpu;
