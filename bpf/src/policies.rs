@@ -1,10 +1,13 @@
 //! The policies as the scheduler object sees them, and how they are put in force.
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::{
+    os::fd::{AsFd, AsRawFd},
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use anyhow::{Context, Result, ensure};
 use libbpf_rs::{
-    MapCore, MapFlags, MapHandle, MapType, ProgramInput,
+    MapCore, MapFlags, MapHandle, MapType, ProgramInput, RingBuffer, RingBufferBuilder,
     libbpf_sys::{self, bpf_map_create_opts},
 };
 
@@ -41,6 +44,44 @@ pub struct CgroupEvent {
     pub path: Option<String>,
 }
 
+/// Events of cgroups on their way from the kernel.
+pub(crate) struct CgroupEvents {
+    ring: RingBuffer<'static>,
+    came: Arc<Mutex<Vec<CgroupEvent>>>,
+    lost: u64,
+}
+
+impl CgroupEvents {
+    pub(crate) fn from(map: &impl MapCore) -> Result<Self> {
+        let came = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&came);
+        let mut builder = RingBufferBuilder::new();
+        builder.add(map, move |bytes| {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).extend(parse(bytes));
+            0
+        })?;
+        Ok(Self { ring: builder.build()?, came, lost: 0 })
+    }
+}
+
+/// A `cgroup_event` of intf.h.
+fn parse(bytes: &[u8]) -> Option<CgroupEvent> {
+    // SAFETY: long enough (checked), and any bit pattern of the integers in it is valid; `gone` is
+    // a u8 in C.
+    let event: intf::cgroup_event = (bytes.len() >= size_of::<intf::cgroup_event>())
+        .then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })?;
+    let path = event.path.map(|byte| byte as u8);
+    let end = path.iter().position(|byte| *byte == 0)?;
+    // the kernel cuts what is longer
+    let whole = end > 0 && end + 1 < path.len();
+    let path = whole.then(|| str::from_utf8(&path[..end]).ok()).flatten();
+    Some(CgroupEvent {
+        id: event.id,
+        gone: event.gone != 0,
+        path: path.map(|path| path.trim_start_matches('/').to_owned()),
+    })
+}
+
 impl Scheduler<'_> {
     /// Puts `new` in force in one step: until then, and if it fails, the old policies hold.
     ///
@@ -75,30 +116,37 @@ impl Scheduler<'_> {
         Ok(())
     }
 
-    /// Changes the policy of one cgroup; `None`: the default. Policies beyond those of the last
-    /// [`Self::set_policies`] are taken from `policies`.
+    /// Changes the policy of one cgroup to one of those of the last [`Self::set_policies`]; `None`:
+    /// the default.
     ///
     /// # Errors
     /// The kernel refused, or no policies are in force.
-    pub fn set_cgroup(
-        &mut self,
-        cgroup: u64,
-        policy: Option<u32>,
-        policies: &[thread_policy],
-    ) -> Result<()> {
+    pub fn set_cgroup(&mut self, cgroup: u64, policy: Option<u32>) -> Result<()> {
         let bss = self.skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         let base = (bss.policy_generation & 1) * limits_MAX_POLICIES;
         let table = self.cgroups.as_ref().context("no policies are in force")?;
-        let Some(policy) = policy else {
+        match policy {
+            Some(policy) => put(table, cgroup, policy + base)?,
             // it may be gone by itself, with its cgroup
-            table.delete(&cgroup.to_ne_bytes()).ok();
-            bump(&mut bss.policy_generation);
-            return Ok(());
-        };
-        write(&mut bss.policies[base as usize..], policies, base);
-        put(table, cgroup, policy + base)?;
-        bump(&mut bss.policy_generation);
+            None => drop(table.delete(&cgroup.to_ne_bytes())),
+        }
+        // the next generation of the same half: threads look their policy up again
+        bss.policy_generation = bss.policy_generation.wrapping_add(2);
         Ok(())
+    }
+
+    /// Cgroups that came or went since the last call, and whether some of them were lost: then
+    /// all have to be read again.
+    ///
+    /// # Errors
+    /// The kernel refused to give the events.
+    pub fn cgroup_events(&mut self) -> Result<(Vec<CgroupEvent>, bool)> {
+        self.events.ring.consume().context("reading events of cgroups")?;
+        let mut came = self.events.came.lock().unwrap_or_else(PoisonError::into_inner);
+        let bss = self.skel.maps.bss_data.as_ref().context("the object has no .bss")?;
+        let lost = bss.cgroup_events_lost != self.events.lost;
+        self.events.lost = bss.cgroup_events_lost;
+        Ok((std::mem::take(&mut came), lost))
     }
 
     fn make_masks(&self) -> Result<()> {
@@ -117,11 +165,6 @@ pub(crate) fn write<To: Copy>(half: &mut [To], policies: &[thread_policy], base:
         }
         intf::copy_to_skeleton(&from, to);
     }
-}
-
-/// The next generation of the same half, so that threads look their policy up again.
-fn bump(generation: &mut u32) {
-    *generation = generation.wrapping_add(2);
 }
 
 fn new_table() -> libbpf_rs::Result<MapHandle> {

@@ -39,6 +39,7 @@ pub struct Scheduler<'obj> {
     pub(crate) skel: SteerSkel<'obj>,
     /// The table of cgroups in force, once there are policies.
     pub(crate) cgroups: Option<MapHandle>,
+    pub(crate) events: policies::CgroupEvents,
     link: Option<Link>,
 }
 
@@ -68,8 +69,9 @@ impl<'obj> Scheduler<'obj> {
 
         let mut skel = scx_ops_load!(skel, steer_ops, uei)?;
         plan.fill_nics(&skel.maps.nic_of_ifindex)?;
+        let events = policies::CgroupEvents::from(&skel.maps.cgroup_events)?;
         let link = scx_ops_attach!(skel, steer_ops)?;
-        Ok(Self { skel, cgroups: None, link: Some(link) })
+        Ok(Self { skel, cgroups: None, events, link: Some(link) })
     }
 
     /// Follows a change of the machine's NICs. The number of caches cannot change.

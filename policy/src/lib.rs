@@ -11,6 +11,7 @@
 mod effective;
 mod files;
 mod plan;
+mod pools;
 mod problem;
 mod rules;
 mod settings;
@@ -21,6 +22,7 @@ pub use effective::{
 };
 pub use files::{DEFAULT_DIR, Files, MAX_FILE_BYTES, Source, Trust};
 pub use plan::{CpuPlace, Plan, PlannedNic};
+pub use pools::{CpuPool, MAX_POOLS, Pools};
 pub use problem::{Location, Position, Problem, Problems, Severity};
 pub use rules::{
     Bytes, CgroupPattern, Class, Cores, Granularity, Latency, MAX_DEPTH, MAX_PROCESS_NAME,

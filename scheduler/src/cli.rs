@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
-use crate::policy::PolicyCommand;
+use crate::policy::{PolicyArg, PolicyCommand};
 
 /// A network-aware CPU scheduler for Linux (sched_ext).
 ///
@@ -23,6 +23,7 @@ use crate::policy::PolicyCommand;
     after_long_help = "\
 Examples:
   sudo scx_steer                        load the scheduler; Ctrl-C unloads it
+  sudo scx_steer --policy web.toml      ... by these rules; see scx_steer policy --help
   sudo scx_steer --stats 1              ... and print its decisions every second
   scx_steer --monitor 5                 watch an instance that is already running
   scx_steer topology                    what this machine looks like to the scheduler
@@ -49,6 +50,9 @@ pub(crate) struct ScheduleArgs {
     /// Print the statistics of an instance that is already running every SECONDS; load nothing.
     #[arg(long, value_name = "SECONDS", conflicts_with = "stats")]
     pub(crate) monitor: Option<Seconds>,
+
+    #[command(flatten)]
+    pub(crate) policy: PolicyArg,
 
     /// Say what each statistic means, and exit.
     #[arg(long)]

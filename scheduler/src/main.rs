@@ -6,7 +6,7 @@ mod observe;
 mod policy;
 mod preflight;
 mod schedule;
-mod shutdown;
+mod signals;
 mod stats;
 mod topology;
 mod translate;
@@ -37,7 +37,7 @@ fn run(cli: Cli) -> Result<()> {
         Some(Command::Policy(command)) => policy::run(&command),
         None if cli.schedule.help_stats => stats::describe(),
         None => match cli.schedule.monitor {
-            Some(interval) => stats::monitor(interval.into(), &shutdown::on_signal()?),
+            Some(interval) => stats::monitor(interval.into(), &signals::on_shutdown()?),
             None => schedule::run(&cli.schedule),
         },
     }

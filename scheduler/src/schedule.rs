@@ -1,6 +1,10 @@
 //! Bare `scx_steer`: load, stay in force, unload.
 
-use std::{mem::MaybeUninit, thread, time::Duration};
+use std::{
+    mem::MaybeUninit,
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, anyhow};
 use log::{info, warn};
@@ -11,21 +15,24 @@ use steer_topology::{Machine, NetworkDevices};
 
 use crate::{
     cli::ScheduleArgs,
+    policy::LivePolicy,
     preflight::{self, Need},
-    shutdown::{self, Shutdown},
-    stats::{self, Counters},
+    signals::{self, Flag},
+    stats::{self, Sums},
     translate,
 };
 
-/// How often the slow loop looks at the host.
+/// How often the slow loop looks at the host's NICs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often it looks for new cgroups, which have their parent's policy until then.
+const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 
 /// Loads the scheduler and keeps it in force until a signal; loads it anew when CPUs come or go.
 pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
     preflight::check(Need::SchedExt)?;
     let settings = Settings::default();
     settings.validate().map_err(|errors| anyhow!("{}", errors[0]))?;
-    let shutdown = shutdown::on_signal()?;
+    let shutdown = signals::on_shutdown()?;
     let stats = StatsServer::new(stats::server_data())
         .launch()
         .context("starting the statistics server")?;
@@ -37,7 +44,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
             }
         });
     }
-    while serve(args, &settings, &stats, &shutdown)? == Next::Restart {
+    let mut policy = LivePolicy::load(args.policy.policy.clone(), signals::on_reload()?)?;
+    while serve(args, &settings, &mut policy, &stats, &shutdown)? == Next::Restart {
         info!("the kernel asked for a restart: loading the scheduler again");
     }
     Ok(())
@@ -53,11 +61,12 @@ enum Next {
 fn serve(
     args: &ScheduleArgs,
     settings: &Settings,
-    stats: &StatsServer<(), Counters>,
-    shutdown: &Shutdown,
+    policy: &mut LivePolicy,
+    stats: &StatsServer<(), Sums>,
+    shutdown: &Flag,
 ) -> Result<Next> {
     let mut devices = NetworkDevices::now()?;
-    let plan = Plan::new(&Machine::live()?);
+    let mut plan = Plan::new(&Machine::live()?);
     let options = LoadOptions { exit_dump_len: args.exit_dump_len, libbpf: args.libbpf.clone() };
     let mut slot = MaybeUninit::uninit();
     let mut scheduler = Scheduler::attach(
@@ -68,16 +77,34 @@ fn serve(
         &translate::plan(&plan)?,
     )?;
     announce(&plan);
+    if policy.has_rules() {
+        policy.apply(&mut scheduler, &plan)?;
+    }
 
+    let mut looked = Instant::now();
     let (replies, requests) = stats.channels();
-    while !shutdown.requested() && !scheduler.exited() {
-        if requests.recv_timeout(LOOK_EVERY).is_ok() {
-            replies.send(scheduler.counters()?)?;
+    while !shutdown.raised() && !scheduler.exited() {
+        let pause = if policy.has_rules() { FOLLOW_EVERY } else { LOOK_EVERY };
+        if requests.recv_timeout(pause).is_ok() {
+            replies.send(Sums {
+                decisions: scheduler.counters()?,
+                reloads: policy.reloads,
+                refusals: policy.refusals,
+            })?;
         }
-        follow_nics(&mut scheduler, &mut devices)?;
+        policy.follow(&mut scheduler, &plan)?;
+        if looked.elapsed() >= LOOK_EVERY {
+            looked = Instant::now();
+            if let Some(new) = follow_nics(&mut scheduler, &mut devices)? {
+                plan = new;
+                if policy.has_rules() {
+                    policy.apply(&mut scheduler, &plan)?;
+                }
+            }
+        }
     }
     let report = scheduler.detach()?;
-    Ok(if !shutdown.requested() && report.should_restart() { Next::Restart } else { Next::Stop })
+    Ok(if !shutdown.raised() && report.should_restart() { Next::Restart } else { Next::Stop })
 }
 
 fn announce(plan: &Plan) {
@@ -90,16 +117,20 @@ fn announce(plan: &Plan) {
     }
 }
 
-/// Tells the scheduler about NICs that came or went. Reads the machine only when some did.
-fn follow_nics(scheduler: &mut Scheduler<'_>, devices: &mut NetworkDevices) -> Result<()> {
+/// Tells the scheduler about NICs that came or went; the new plan if some did. Reads the machine
+/// only then.
+fn follow_nics(
+    scheduler: &mut Scheduler<'_>,
+    devices: &mut NetworkDevices,
+) -> Result<Option<Plan>> {
     let now = NetworkDevices::now()?;
     if now == *devices {
-        return Ok(());
+        return Ok(None);
     }
     *devices = now;
     let plan = Plan::new(&Machine::live()?);
     scheduler.update_plan(&translate::plan(&plan)?)?;
     info!("the network devices changed");
     announce(&plan);
-    Ok(())
+    Ok(Some(plan))
 }

@@ -9,7 +9,7 @@ use scx_stats_derive::stat_doc;
 use serde::{Deserialize, Serialize};
 use steer_bpf::intf as c;
 
-use crate::shutdown::Shutdown;
+use crate::signals::Flag;
 
 /// Decisions since the last report.
 #[stat_doc]
@@ -58,14 +58,28 @@ pub(crate) struct Metrics {
     pub(crate) flows_long: u64,
     #[stat(desc = "Flows that became short")]
     pub(crate) flows_short: u64,
+    #[stat(desc = "New sets of policy files put in force")]
+    pub(crate) policy_reloads: u64,
+    #[stat(desc = "Sets of policy files refused: the old one stays in force")]
+    pub(crate) policy_refusals: u64,
 }
 
-/// The counters of the BPF side, since attach.
-pub(crate) type Counters = [u64; c::steer_counter_NR_COUNTERS as usize];
+/// Sums since the scheduler was loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct Sums {
+    /// The counters of the BPF side.
+    pub(crate) decisions: steer_bpf::Counters,
+    /// New sets of policy files put in force.
+    pub(crate) reloads: u64,
+    /// Sets of policy files refused.
+    pub(crate) refusals: u64,
+}
 
 impl Metrics {
-    fn between(before: &Counters, after: &Counters) -> Self {
-        let n = |i: c::steer_counter| after[i as usize].saturating_sub(before[i as usize]);
+    fn between(before: &Sums, after: &Sums) -> Self {
+        let n = |i: c::steer_counter| {
+            after.decisions[i as usize].saturating_sub(before.decisions[i as usize])
+        };
         Self {
             long_home: n(c::steer_counter_CNT_LONG_HOME),
             long_local: n(c::steer_counter_CNT_LONG_LOCAL),
@@ -88,6 +102,8 @@ impl Metrics {
             steering_stayed: n(c::steer_counter_CNT_STEERING_STAYED),
             flows_long: n(c::steer_counter_CNT_FLOW_LONG),
             flows_short: n(c::steer_counter_CNT_FLOW_SHORT),
+            policy_reloads: after.reloads - before.reloads,
+            policy_refusals: after.refusals - before.refusals,
         }
     }
 
@@ -96,7 +112,8 @@ impl Metrics {
             out,
             "long home {} local {} remote {} unplaced {} spilled {} | short idle {} queued {} lent {} | \
              none idle {} lent {} queued {} | pool {} | preempted {} stolen {} rescued {} kthreads {} | \
-             claims {} | steering followed {} stayed {} | flows long {} short {}",
+             claims {} | steering followed {} stayed {} | flows long {} short {} | policy \
+             reloads {} refusals {}",
             self.long_home,
             self.long_local,
             self.long_remote,
@@ -118,17 +135,19 @@ impl Metrics {
             self.steering_stayed,
             self.flows_long,
             self.flows_short,
+            self.policy_reloads,
+            self.policy_refusals,
         )?;
         Ok(())
     }
 }
 
 /// What the statistics server serves: each reader gets the decisions since its last reading.
-pub(crate) fn server_data() -> StatsServerData<(), Counters> {
-    let open: Box<dyn StatsOpener<(), Counters>> = Box::new(move |(requests, replies)| {
+pub(crate) fn server_data() -> StatsServerData<(), Sums> {
+    let open: Box<dyn StatsOpener<(), Sums>> = Box::new(move |(requests, replies)| {
         requests.send(())?;
         let mut before = replies.recv()?;
-        let read: Box<dyn StatsReader<(), Counters>> = Box::new(move |_, (requests, replies)| {
+        let read: Box<dyn StatsReader<(), Sums>> = Box::new(move |_, (requests, replies)| {
             requests.send(())?;
             let after = replies.recv()?;
             let metrics = Metrics::between(&before, &after);
@@ -141,11 +160,11 @@ pub(crate) fn server_data() -> StatsServerData<(), Counters> {
 }
 
 /// Prints the statistics of the running instance every `interval` until `shutdown`.
-pub(crate) fn monitor(interval: Duration, shutdown: &Shutdown) -> Result<()> {
+pub(crate) fn monitor(interval: Duration, shutdown: &Flag) -> Result<()> {
     scx_utils::monitor_stats::<Metrics>(
         &[],
         interval,
-        || shutdown.requested(),
+        || shutdown.raised(),
         |metrics| metrics.write(&mut std::io::stdout()),
     )
     .context("reading statistics: is scx_steer running?")

@@ -3,11 +3,19 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use steer_bpf::intf::{
-    class_settings, cpu_plan, granularity_PER_THREAD, limits_MAX_CPUS, limits_MAX_LLCS,
-    limits_MAX_NICS, place_settings, process_policy, thread_policy, traffic_class_NR_CLASSES,
+use steer_bpf::{
+    Policies,
+    intf::{
+        class_settings, cpu_plan, cpu_pools, granularity_PER_CGROUP, granularity_PER_PROCESS,
+        granularity_PER_THREAD, limits_MAX_CPUS, limits_MAX_LLCS, limits_MAX_NICS, place_settings,
+        process_policy, thread_policy, traffic_class_CLASS_LONG, traffic_class_CLASS_NONE,
+        traffic_class_CLASS_SHORT, traffic_class_NR_CLASSES,
+    },
 };
-use steer_policy::{Classification, Placement, Plan};
+use steer_policy::{
+    CgroupPolicy, Class, Classification, CpuPool, Effective, Granularity, Latency, Placement, Plan,
+    Pools, ProcessPattern, ProcessPolicy, Steer,
+};
 
 fn ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
@@ -41,6 +49,69 @@ pub(crate) fn default_policy(c: &Classification) -> thread_policy {
         nr_processes: 0,
         processes: [process_policy { name: [0; 15], len: 0, policy: 0 }; _],
     }
+}
+
+/// Policies and pools as tables.
+pub(crate) fn policies(effective: &Effective, pools: &Pools, plan: &Plan) -> steer_bpf::Policies {
+    let nr_cpus = plan.cpus.keys().max().map_or(0, |last| last + 1);
+    let of_cpu = |cpu| {
+        let mine = || pools.pools.iter().zip(0..).filter(move |(pool, _)| pool.cpus.contains(cpu));
+        cpu_pools {
+            pools: mine().fold(0, |bits, (_, index)| bits | 1u64 << index),
+            exclusive: mine().any(|(pool, _)| pool.exclusive),
+        }
+    };
+    let policies = effective.policies().iter().zip(&pools.of_policy);
+    Policies {
+        policies: policies
+            .map(|(policy, index)| one_policy(policy, index.map(|i| (i, &pools.pools[i]))))
+            .collect(),
+        cgroups: effective.cgroups().iter().map(|(id, policy)| (*id, *policy)).collect(),
+        cpus: (0..nr_cpus).map(of_cpu).collect(),
+        nr_pools: pools.pools.len() as u32,
+    }
+}
+
+fn one_policy(policy: &CgroupPolicy, pool: Option<(usize, &CpuPool)>) -> thread_policy {
+    let sets = &policy.sets;
+    let mut to = default_policy(&policy.classification);
+    to.declared = match sets.class.unwrap_or_default() {
+        Class::Auto => traffic_class_NR_CLASSES,
+        Class::Long => traffic_class_CLASS_LONG,
+        Class::Short => traffic_class_CLASS_SHORT,
+        Class::None => traffic_class_CLASS_NONE,
+    } as u8;
+    to.granularity = match sets.granularity.unwrap_or_default() {
+        Granularity::Thread => granularity_PER_THREAD,
+        Granularity::Process => granularity_PER_PROCESS,
+        Granularity::Cgroup => granularity_PER_CGROUP,
+    } as u8;
+    if let Some((index, pool)) = pool {
+        to.pool = index as u8 + 1;
+        to.near_nic = pool.near_nic;
+        to.owns_pool = pool.kept;
+    }
+    to.fair_only = sets.steer == Some(Steer::Off);
+    to.urgent = sets.latency == Some(Latency::Low);
+    for (to, from) in to.processes.iter_mut().zip(&policy.processes) {
+        *to = one_process(from);
+    }
+    to.nr_processes = policy.processes.len() as u8;
+    to
+}
+
+/// A whole name ends with the zero after it, if there is room for one.
+fn one_process(from: &ProcessPolicy) -> process_policy {
+    let mut to = process_policy { name: [0; 15], len: 0, policy: from.policy };
+    let (name, ends) = match &from.pattern {
+        ProcessPattern::Prefix(name) => (name, 0),
+        ProcessPattern::Exact(name) => (name, 1),
+    };
+    for (to, from) in to.name.iter_mut().zip(name.bytes()) {
+        *to = from as _;
+    }
+    to.len = (name.len() + ends).min(to.name.len()) as u8;
+    to
 }
 
 /// Settings of placement, already validated.

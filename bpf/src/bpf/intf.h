@@ -86,6 +86,13 @@ struct thread_policy {
 	struct process_policy processes[MAX_PROCESSES]; /* the first that matches counts */
 };
 
+/* A cgroup that came or went, from BPF to user space. */
+struct cgroup_event {
+	u64 id;
+	u8 gone;
+	char path[1024]; /* below the mount, with a leading slash */
+};
+
 /* One CPU of the plan: where it is. Written by user space, read by BPF. */
 struct cpu_plan {
 	u64 nics_local; /* bit n: this CPU is NIC-local to NIC n of the plan */

@@ -118,15 +118,6 @@ static struct thread_policy *policy_of(const struct task_struct *p, struct polic
 	return policy_at(cache->policy);
 }
 
-/* A cgroup that came or went, for user space. */
-#define CGROUP_PATH_MAX 1024
-
-struct cgroup_event {
-	u64 id;
-	bool gone;
-	char path[CGROUP_PATH_MAX]; /* below the mount, with a leading slash */
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1024 * 1024);

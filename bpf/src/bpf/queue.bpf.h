@@ -149,7 +149,8 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 /*
  * The way out for who waits although a CPU idles: for a thread behind another on its
  * own CPU, for a short-flow thread while only claimed CPUs idle, for one that a CPU
- * just going idle did not see.
+ * just going idle did not see. Called from ops.tick, where scx_bpf_select_cpu_and() is
+ * not allowed.
  */
 static void rescue_from(u64 dsq, u64 now)
 {
@@ -162,13 +163,15 @@ static void rescue_from(u64 dsq, u64 now)
 		struct task_ctx *task = ctx_of(p);
 
 		if (task && now > task->queued_ns + place_settings.lend_after_ns)
-			idle = pick_shared_idle(p, scx_bpf_task_cpu(p));
+			idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 		break;
 	}
-	if (idle >= 0) {
+	if (idle < 0)
+		return;
+	/* an exclusive CPU was taken out of the idle set in vain: the kick puts it back */
+	if (!is_exclusive(idle))
 		state_of(idle)->rescue_dsq = dsq;
-		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	}
+	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 }
 
 /* Called once from ops.init. */

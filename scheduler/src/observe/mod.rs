@@ -18,7 +18,7 @@ use crate::{
     cli::ObserveArgs,
     observe::{report::Report, timeline::Timeline},
     preflight::{self, Need},
-    shutdown::{self, Shutdown},
+    signals::{self, Flag},
     translate,
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
     let machine = Machine::live()?;
     let plan = Plan::new(&machine);
     let online: CpuSet = machine.online_cpus();
-    let shutdown = shutdown::on_signal()?;
+    let shutdown = signals::on_shutdown()?;
 
     let mut slot = MaybeUninit::uninit();
     let loaded = LoadedObserver::load(
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
         let next = (interval * tick).min(duration);
         wait(next.saturating_sub(start.elapsed()), &shutdown);
         timeline.add(&observer.read(online.iter())?);
-        if next == duration || shutdown.requested() {
+        if next == duration || shutdown.raised() {
             break;
         }
     }
@@ -69,9 +69,9 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
 }
 
 /// Sleeps for `time`, or until a signal.
-fn wait(time: Duration, shutdown: &Shutdown) {
+fn wait(time: Duration, shutdown: &Flag) {
     let start = Instant::now();
-    while !shutdown.requested() && start.elapsed() < time {
+    while !shutdown.raised() && start.elapsed() < time {
         thread::sleep((time - start.elapsed()).min(Duration::from_millis(100)));
     }
 }

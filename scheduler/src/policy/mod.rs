@@ -4,18 +4,16 @@ mod args;
 mod cgroups;
 mod check;
 mod explain;
+mod live;
 mod load;
 mod process;
 mod show;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the slow loop reloads by it once policies reach the kernel")
-)]
 mod watch;
 
 use anyhow::Result;
 
-pub(crate) use args::PolicyCommand;
+pub(crate) use args::{PolicyArg, PolicyCommand};
+pub(crate) use live::LivePolicy;
 
 /// A commented policy file that passes `policy check`.
 const EXAMPLE: &str = include_str!("example.toml");

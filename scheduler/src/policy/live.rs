@@ -1,0 +1,139 @@
+//! The policy while the scheduler is in force: loaded, reloaded when files change or at SIGHUP,
+//! and kept up with the cgroups that come and go.
+
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, anyhow};
+use log::{error, info, warn};
+use steer_bpf::Scheduler;
+use steer_policy::{CgroupTree, Effective, Plan, Pools};
+
+use super::{cgroups, load, watch::Watch};
+use crate::{signals::Flag, translate};
+
+/// The policy files and what they come to.
+pub(crate) struct LivePolicy {
+    path: Option<PathBuf>,
+    mount: Option<PathBuf>,
+    effective: Effective,
+    watch: Option<Watch>,
+    reload: Flag,
+    /// How often a new set of files was put in force, and how often it was refused.
+    pub(crate) reloads: u64,
+    pub(crate) refusals: u64,
+}
+
+impl LivePolicy {
+    /// Loads the files at `path`, or the installed ones; `reload` asks for them anew.
+    ///
+    /// # Errors
+    /// All that is wrong with the files: with those, nothing is loaded.
+    pub(crate) fn load(path: Option<PathBuf>, reload: Flag) -> Result<Self> {
+        let files = load::files(path.as_deref());
+        let mount = match cgroups::mount_point() {
+            Ok(mount) => Some(mount),
+            Err(error) if files.sources.is_empty() => {
+                warn!("no policy for cgroups can be loaded later: {error:#}");
+                None
+            }
+            Err(error) => return Err(error),
+        };
+        let effective = load::effective(&files, &tree(mount.as_deref())?)
+            .map_err(|problems| anyhow!("the policy files are refused:\n{problems}"))?;
+        let watched = path.clone().unwrap_or_else(|| steer_policy::DEFAULT_DIR.into());
+        let watch = Watch::start(&watched)
+            .inspect_err(|error| warn!("reload with SIGHUP after a change: {error:#}"))
+            .ok();
+        Ok(Self { path, mount, effective, watch, reload, reloads: 0, refusals: 0 })
+    }
+
+    /// Puts the policy in force, whatever was before.
+    ///
+    /// # Errors
+    /// The kernel refused.
+    pub(crate) fn apply(&self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
+        let pools = Pools::new(plan, self.effective.policies());
+        for shortfall in &pools.shortfalls {
+            warn!("policy: {shortfall}");
+        }
+        scheduler.set_policies(&translate::policies(&self.effective, &pools, plan))?;
+        info!(
+            "policy: {} rules hold for {} cgroups",
+            self.effective.set().rules().len(),
+            self.effective.cgroups().len()
+        );
+        Ok(())
+    }
+
+    /// Whether there is any rule, so that cgroups matter.
+    pub(crate) fn has_rules(&self) -> bool {
+        !self.effective.set().rules().is_empty()
+    }
+
+    /// Does what is due: reloads changed files, follows cgroups.
+    ///
+    /// # Errors
+    /// The kernel refused a table. Bad files are no error: the old ones stay in force.
+    pub(crate) fn follow(&mut self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
+        let changed = self.watch.as_ref().is_some_and(|watch| watch.changes().try_recv().is_ok());
+        if self.reload.take() || changed {
+            return self.reload(scheduler, plan);
+        }
+        let (events, lost) = scheduler.cgroup_events()?;
+        if lost {
+            warn!("too many cgroups came and went at once: reading them all again");
+            return self.reload(scheduler, plan);
+        }
+        for event in events {
+            if event.gone {
+                self.effective.remove(event.id);
+                continue;
+            }
+            let Some(path) = event.path else {
+                warn!("policy: a cgroup's path is too long or no UTF-8: its parent's holds for it");
+                continue;
+            };
+            let policies = self.effective.policies().len();
+            match self.effective.add(event.id, &path) {
+                // a policy that is new may name a new pool
+                Ok(_) if self.effective.policies().len() > policies => {
+                    return self.apply(scheduler, plan);
+                }
+                Ok(policy) => scheduler.set_cgroup(event.id, (policy != 0).then_some(policy))?,
+                Err(problem) => error!("policy: {problem}; the default holds for /{path}"),
+            }
+        }
+        Ok(())
+    }
+
+    fn reload(&mut self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
+        let files = load::files(self.path.as_deref());
+        let tree = tree(self.mount.as_deref())?;
+        match load::effective(&files, &tree) {
+            Ok(effective) => {
+                let old = std::mem::replace(&mut self.effective, effective);
+                match self.apply(scheduler, plan) {
+                    Ok(()) => self.reloads += 1,
+                    Err(error) => {
+                        self.effective = old;
+                        self.refuse(&error);
+                    }
+                }
+            }
+            Err(problems) => self.refuse(&problems),
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, why: &impl Display) {
+        self.refusals += 1;
+        error!("the new policy is refused, the old one stays in force:\n{why:#}");
+    }
+}
+
+fn tree(mount: Option<&Path>) -> Result<CgroupTree> {
+    mount.map_or_else(|| Ok(CgroupTree::default()), cgroups::walk)
+}
