@@ -1,5 +1,7 @@
 //! Log lines on stderr, so that stdout stays what a script may parse.
 
+use std::io::{IsTerminal, stderr};
+
 use anyhow::{Context, Result};
 use log::LevelFilter;
 use simplelog::{ColorChoice, ConfigBuilder, TermLogger, TerminalMode};
@@ -18,6 +20,7 @@ pub(crate) fn init(verbose: u8) -> Result<()> {
         .set_thread_level(LevelFilter::Off)
         .build();
     steer_bpf::log_libbpf();
-    TermLogger::init(level, config, TerminalMode::Stderr, ColorChoice::Auto)
+    let color = if stderr().is_terminal() { ColorChoice::Auto } else { ColorChoice::Never };
+    TermLogger::init(level, config, TerminalMode::Stderr, color)
         .context("setting up the log")
 }

@@ -97,6 +97,15 @@ impl Link {
         }
     }
 
+    /// What the program has said so far.
+    pub(crate) fn so_far(&mut self, name: &str) -> Result<Finished> {
+        let request = Request::Wait { name: name.to_owned(), timeout_s: 0.0 };
+        match self.ask(&request, Duration::ZERO)? {
+            Reply::Finished(said) | Reply::Running(said) => Ok(said),
+            reply => bail!("the agent answered {reply:?} to {request:?}"),
+        }
+    }
+
     /// Ends the program with SIGTERM, or SIGKILL if it does not listen.
     pub(crate) fn stop(&mut self, name: &str) -> Result<Finished> {
         self.signal(name, libc::SIGTERM)?;

@@ -11,7 +11,7 @@ use log::{error, info, warn};
 use steer_bpf::Scheduler;
 use steer_policy::{CgroupTree, Effective, Plan, Pools};
 
-use super::{cgroups, load, watch::Watch};
+use super::{cgroups, check::count, load, watch::Watch};
 use crate::{signals::Flag, translate};
 
 /// The policy files and what they come to.
@@ -60,10 +60,12 @@ impl LivePolicy {
             warn!("policy: {shortfall}");
         }
         scheduler.set_policies(&translate::policies(&self.effective, &pools, plan))?;
+        let rules = self.effective.set().rules().len();
         info!(
-            "policy: {} rules hold for {} cgroups",
-            self.effective.set().rules().len(),
-            self.effective.cgroups().len()
+            "policy: {} {} for {}",
+            count(rules, "rule"),
+            if rules == 1 { "holds" } else { "hold" },
+            count(self.effective.cgroups().len(), "cgroup")
         );
         Ok(())
     }

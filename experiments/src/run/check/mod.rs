@@ -1,5 +1,8 @@
 //! `steer-bench lab test`: scx_steer in a guest, under traffic, through everything that must not
-//! harm it or the host: hot unload, a second instance, CPU hotplug, a NIC that disappears.
+//! harm it or the host: hot unload, a second instance, CPU hotplug, a NIC that disappears; and with
+//! policies for cgroups.
+
+mod policy;
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +10,13 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::Value;
 
-use super::generator::Generators;
-use super::scheduler::{self, JOB};
-use super::workload::{WorkloadArgs, words};
 use crate::lab::facts::{Facts, NIC};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::net;
 use crate::lab::progress::Progress;
+use crate::run::generator::Generators;
+use crate::run::scheduler::{self, JOB};
+use crate::run::workload::{WorkloadArgs, words};
 
 /// For a scheduler to notice and to load again in an emulated guest.
 const RESTART: Duration = Duration::from_secs(60);
@@ -30,7 +33,7 @@ pub(crate) struct TestArgs {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 9] = [
     ("a second instance is refused", second_instance),
     ("traffic passes", traffic),
     ("SIGTERM under traffic brings the default scheduler back", |bench| {
@@ -39,6 +42,9 @@ const CHECKS: [Check; 6] = [
     ("SIGINT under traffic brings the default scheduler back", |bench| unload(bench, libc::SIGINT)),
     ("CPU hotplug under traffic restarts it", hotplug),
     ("it outlives its NIC", nic_disappears),
+    ("an exclusive pool is its cgroup's alone, and comes back", policy::exclusive_pool),
+    ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
+    ("a bad policy keeps the old one in force", policy::bad_policy),
 ];
 
 /// Boots a guest and runs all checks; prints a line for each and `N passed, N failed`.
@@ -85,6 +91,9 @@ impl Bench {
     fn run(&mut self, check: fn(&mut Self) -> Result<()>) -> Result<Result<()>> {
         let started = self.start();
         if let Err(error) = self.guest.survive(started)? {
+            // what did start must not be in the way of the next check
+            let stopped = self.stop();
+            self.guest.survive(stopped)?.ok();
             return Ok(Err(error));
         }
         let checked = check(self);
@@ -100,7 +109,9 @@ impl Bench {
     }
 
     fn start(&mut self) -> Result<()> {
-        scheduler::load(&mut self.guest.link, &words("scx_steer"))?;
+        policy::write(self, "")?;
+        let command = format!("scx_steer --policy {}", policy::FILE);
+        scheduler::load(&mut self.guest.link, &words(&command))?;
         self.guest.link.spawn("server", &self.workload.server(false, &self.facts))?;
         self.guest.link.expect("server", "ready", RESTART)
     }
