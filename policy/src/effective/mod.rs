@@ -59,7 +59,8 @@ impl Effective {
     /// Takes in a cgroup that appeared or moved.
     ///
     /// # Errors
-    /// Rules contradict each other for it, or the table is full. It has no place in it then.
+    /// Rules contradict each other for it, or the table is full. It has no place in it then. A
+    /// table may be full of policies that no cgroup has any more: a new one forgets them.
     pub fn add(&mut self, id: u64, path: &str) -> Result<PolicyId, Problem> {
         let rules = self.rules_for(path);
         self.table.place(id, path, &rules)

@@ -3,7 +3,7 @@
 use crate::{
     Settings,
     problem::{Location, Problem, Severity},
-    rules::{ProcessPattern, Refusal, Rule, Sets},
+    rules::{Contradiction, ProcessPattern, Rule, Sets},
 };
 
 use super::matcher::RuleId;
@@ -106,33 +106,28 @@ impl<'a> Matched<'a> {
             }
             merged.sets.fill_from(&rule.sets);
         }
-        match merged.sets.crossed(settings) {
+        match Contradiction::all(&merged.sets, settings).next() {
             None => Ok(merged),
-            Some(refusal) => Err(self.crossing(process, &refusal, path)),
+            Some(found) => Err(self.blame(process, &found, path)),
         }
     }
 
-    /// Who is to blame that the bounds of bursts cross.
-    fn crossing(self, process: Option<&ProcessPattern>, refusal: &Refusal, path: &str) -> Problem {
-        let culprit = |is_set: fn(&Sets) -> bool| {
-            self.applying(process).map(|(_, rule)| rule).find(|rule| is_set(&rule.sets))
+    /// Says of the rules that meet in the cgroup `path` which contradict each other: it is put
+    /// down to the most specific, as the others may be right elsewhere.
+    fn blame(self, process: Option<&ProcessPattern>, found: &Contradiction, path: &str) -> Problem {
+        let setter = |key: &'static str| {
+            let (id, rule) =
+                self.applying(process).find(|(_, rule)| rule.keys.contains_key(key))?;
+            Some((id, key, rule.location_of(key)))
         };
-        let short = culprit(|sets| sets.short_burst.is_some());
-        let long = culprit(|sets| sets.long_burst.is_some());
-        let (key, at, other) = match (short, long) {
-            (Some(short), Some(long)) => {
-                let other = format!("set at {}", long.location_of("long-burst"));
-                ("short-burst", short.location_of("short-burst"), other)
-            }
-            (Some(short), None) => {
-                ("short-burst", short.location_of("short-burst"), "the default".into())
-            }
-            (None, Some(long)) => {
-                ("long-burst", long.location_of("long-burst"), "the default".into())
-            }
-            (None, None) => ("short-burst", nowhere(path), "the default".into()),
-        };
-        let message = format!("in the cgroup {} {refusal} (the other is {other})", shown(path));
+        let setters: Vec<_> = found.keys.iter().filter_map(|key| setter(key)).collect();
+        let first = setters.iter().min_by_key(|(id, ..)| *id);
+        let (key, at) =
+            first.map_or_else(|| (found.keys[0], nowhere(path)), |(_, key, at)| (*key, at.clone()));
+        let mut message = format!("in the cgroup {} {}", shown(path), found.refusal);
+        for (_, other, at) in setters.iter().filter(|(_, other, _)| *other != key) {
+            message += &format!("; {other} is from {at}");
+        }
         error(at, key, message)
     }
 }

@@ -92,6 +92,10 @@ impl Table {
             None => {
                 let resolved = self.matched(rules).resolve(&self.settings, path)?;
                 let policy = self.intern(resolved)?;
+                // A shortcut only: cgroups that come and go for months must not make it grow.
+                if self.by_rules.len() == MAX_CGROUPS {
+                    self.by_rules.clear();
+                }
                 self.by_rules.insert(rules.to_vec(), policy);
                 policy
             }

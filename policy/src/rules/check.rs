@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::{
+    contradiction::Contradiction,
     refusal::Refusal,
     rule::Rule,
     values::{Class, Pool, Steer},
@@ -21,7 +22,7 @@ pub(crate) fn check(rules: &[Rule]) -> Vec<Problem> {
 }
 
 fn check_rule(rule: &Rule) -> Vec<Problem> {
-    let errors = thresholds(rule).into_iter().chain(cores(rule));
+    let errors = rule.sets.out_of_range().into_iter().chain(contradictions(rule));
     let errors = errors.map(|(key, refusal)| {
         problem(Severity::Error, rule.location_of(key), key, refusal.to_string())
     });
@@ -35,39 +36,15 @@ fn problem(severity: Severity, at: Location, key: &str, message: String) -> Prob
     Problem { at, severity, field: Some(key.to_string()), message }
 }
 
-fn thresholds(rule: &Rule) -> Vec<(&'static str, Refusal)> {
-    let sets = &rule.sets;
-    let mut refusals = sets.out_of_range();
-    // If only one bound is set here the other may come from a broader rule: see `effective`.
-    if sets.long_burst.is_some() && sets.short_burst.is_some() {
-        let crossed = sets.crossed(&Settings::default());
-        refusals.extend(crossed.map(|refusal| ("short-burst", refusal)));
-    }
-    refusals
-}
-
-fn cores(rule: &Rule) -> Vec<(&'static str, Refusal)> {
-    let sets = &rule.sets;
-    let listed = match &sets.pool {
-        Some(Pool::Cpus(cpus)) => Some(cpus.len()),
-        _ => None,
-    };
-    let reserved = sets.reserve.map_or(0, |cores| cores.count() as usize);
-    let mut refusals = Vec::new();
-    if sets.exclusive == Some(true) && listed.is_none() && reserved == 0 {
-        refusals.push((
-            "exclusive",
-            Refusal::new(
-                "true, but the rule does not say how many cores to keep others off",
-                "true with a reserve, or with a pool that lists CPUs, in the same rule",
-            ),
-        ));
-    }
-    if let Some(listed) = listed.filter(|listed| reserved > *listed) {
-        let given = format!("{reserved} cores of a pool of {listed} CPUs");
-        refusals.push(("reserve", Refusal::new(given, format!("0 to {listed} with this pool"))));
-    }
-    refusals
+/// What contradicts itself in the rule alone; see `effective` for what several say together.
+fn contradictions(rule: &Rule) -> impl Iterator<Item = (&'static str, Refusal)> {
+    Contradiction::all(&rule.sets, &Settings::default())
+        // Where a rule sets only one bound of bursts a broader one may set the other; but those
+        // that set `exclusive` have to say of what.
+        .filter(|found| {
+            found.keys[0] == "exclusive" || found.keys.iter().all(|key| rule.keys.contains_key(key))
+        })
+        .map(|found| (found.keys[0], found.refusal))
 }
 
 /// Keys that change nothing next to another in the same rule, and why.

@@ -2,6 +2,7 @@
 
 mod cgroup;
 mod check;
+mod contradiction;
 mod process;
 mod read;
 mod refusal;
@@ -14,8 +15,8 @@ mod values;
 
 pub(crate) use cgroup::Component;
 pub use cgroup::{CgroupPattern, MAX_DEPTH};
+pub(crate) use contradiction::Contradiction;
 pub use process::{MAX_NAME as MAX_PROCESS_NAME, ProcessPattern};
-pub(crate) use refusal::Refusal;
 pub use rule::Rule;
 pub use schema::schema;
 pub use set::{MAX_RULES, PolicySet};

@@ -127,18 +127,8 @@ impl Sets {
         self.errors(&Settings::default()).into_iter().filter_map(out_of_range).collect()
     }
 
-    /// Whether the bounds of short and long bursts cross, with what is not set here from `base`.
-    pub(crate) fn crossed(&self, base: &Settings) -> Option<Refusal> {
-        self.errors(base).into_iter().find_map(|error| match error {
-            SettingsError::Crossed { short, long } => Some(Refusal::new(
-                format!("short-burst {} is not below long-burst {}", Bytes(short), Bytes(long)),
-                "a short burst below the long one",
-            )),
-            SettingsError::OutOfRange { .. } => None,
-        })
-    }
-
-    fn errors(&self, base: &Settings) -> Vec<SettingsError> {
+    /// What [`Settings::validate`] says of the thresholds, with what is not set here from `base`.
+    pub(super) fn errors(&self, base: &Settings) -> Vec<SettingsError> {
         let classification = self.classification(&base.classification);
         let settings = Settings { classification, ..base.clone() };
         settings.validate().err().unwrap_or_default()

@@ -175,3 +175,35 @@ impl JsonSchema for Time {
         schema(TIMES)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_shown_as_they_are_best_written() {
+        for (text, shown) in
+            [("65536B", "64KiB"), ("1500B", "1500B"), ("0MiB", "0B"), ("2048GiB", "2TiB")]
+        {
+            assert_eq!(Bytes::parse(text).unwrap().to_string(), shown);
+        }
+        for (text, shown) in [("1000us", "1ms"), ("1500ms", "1500ms"), ("60s", "60s")] {
+            assert_eq!(Time::parse(text).unwrap().to_string(), shown);
+        }
+        assert_eq!(Time::parse("2ms").unwrap().duration(), Duration::from_millis(2));
+    }
+
+    #[test]
+    fn what_is_meant_is_proposed() {
+        for (text, meant) in [
+            ("64kb", Some("\"64KiB\"")),
+            ("64 MB", Some("\"64MiB\"")),
+            ("4096", Some("\"4KiB\"")),
+            ("64ms", None),
+            ("18446744073709551616", None),
+        ] {
+            assert_eq!(Bytes::parse(text).unwrap_err().meant.as_deref(), meant, "{text}");
+        }
+        assert_eq!(Time::parse("5 µs").unwrap_err().meant.as_deref(), Some("\"5us\""));
+    }
+}

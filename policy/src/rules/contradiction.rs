@@ -1,0 +1,73 @@
+//! Settings that cannot hold together, be they of one rule or of several that meet in a cgroup.
+
+use super::{
+    refusal::Refusal,
+    sets::Sets,
+    values::{Bytes, Pool},
+};
+use crate::{Settings, SettingsError};
+
+/// Settings that cannot hold together.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Contradiction {
+    /// Their keys, the one to blame first.
+    pub(crate) keys: &'static [&'static str],
+    /// Why not.
+    pub(crate) refusal: Refusal,
+}
+
+impl Contradiction {
+    /// All in `sets`; what is not set there is as in `base`.
+    pub(crate) fn all(sets: &Sets, base: &Settings) -> impl Iterator<Item = Self> + use<> {
+        [bursts(sets, base), exclusive(sets), reserve(sets)].into_iter().flatten()
+    }
+}
+
+/// The bounds of short and long bursts cross.
+fn bursts(sets: &Sets, base: &Settings) -> Option<Contradiction> {
+    sets.errors(base).into_iter().find_map(|error| match error {
+        SettingsError::Crossed { short, long } => Some(Contradiction {
+            keys: &["short-burst", "long-burst"],
+            refusal: Refusal::new(
+                format!("short-burst {} is not below long-burst {}", Bytes(short), Bytes(long)),
+                "a short burst below the long one",
+            ),
+        }),
+        SettingsError::OutOfRange { .. } => None,
+    })
+}
+
+/// Others are to stay off nobody knows how many cores.
+fn exclusive(sets: &Sets) -> Option<Contradiction> {
+    let countless = listed(sets).is_none() && reserved(sets) == 0;
+    (sets.exclusive == Some(true) && countless).then(|| Contradiction {
+        keys: &["exclusive", "pool", "reserve"],
+        refusal: Refusal::new(
+            "exclusive = true, but nothing says which or how many cores to keep others off",
+            "exclusive = true next to a reserve, or to a pool that lists CPUs",
+        ),
+    })
+}
+
+/// More cores are kept than there are CPUs to keep them of.
+fn reserve(sets: &Sets) -> Option<Contradiction> {
+    let listed = listed(sets)?;
+    (reserved(sets) > listed).then(|| Contradiction {
+        keys: &["reserve", "pool"],
+        refusal: Refusal::new(
+            format!("{} cores of a pool of {listed} CPUs", reserved(sets)),
+            format!("0 to {listed} with this pool"),
+        ),
+    })
+}
+
+fn listed(sets: &Sets) -> Option<usize> {
+    match &sets.pool {
+        Some(Pool::Cpus(cpus)) => Some(cpus.len()),
+        _ => None,
+    }
+}
+
+fn reserved(sets: &Sets) -> usize {
+    sets.reserve.map_or(0, |cores| cores.count() as usize)
+}
