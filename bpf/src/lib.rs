@@ -15,6 +15,7 @@ mod policies;
 mod scheduler;
 #[cfg(feature = "testing")]
 mod telemetry;
+mod threads;
 
 pub use counters::Counters;
 pub use observer::{LoadedObserver, Observer};
@@ -23,6 +24,7 @@ pub use policies::{CgroupEvent, Policies};
 pub use scheduler::{LoadOptions, Scheduler};
 #[cfg(feature = "testing")]
 pub use telemetry::Telemetry;
+pub use threads::Threads;
 
 /// Where libbpf keeps an opened object; it must outlive what is loaded from it.
 pub type ObjectSlot = std::mem::MaybeUninit<libbpf_rs::OpenObject>;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use steer_topology::CpuSet;
 
-use crate::{Class, CgroupPolicy, Plan, Pool, RuleId, Sets};
+use crate::{CgroupPolicy, Class, Plan, Pool, RuleId, Sets};
 
 /// Most different pools.
 pub const MAX_POOLS: usize = 64;
@@ -41,7 +41,12 @@ impl Pools {
     /// near the NIC or a class declared long, otherwise NIC-remote ones first, as long flows need
     /// the local ones. An exclusive CPU is in no other pool.
     pub fn new(plan: &Plan, policies: &[CgroupPolicy]) -> Self {
-        let mut builder = Builder { plan, reserved: BTreeMap::new(), taken: CpuSet::new(), found: Self::default() };
+        let mut builder = Builder {
+            plan,
+            reserved: BTreeMap::new(),
+            taken: CpuSet::new(),
+            found: Self::default(),
+        };
         for policy in policies {
             let pool = builder.pool(policy);
             builder.found.of_policy.push(pool);
@@ -141,7 +146,8 @@ impl Builder<'_> {
     /// The CPUs near the policy's NIC, or near any.
     fn near(&self, sets: &Sets) -> CpuSet {
         let wanted = sets.nic.as_ref().map(ToString::to_string);
-        let nics = self.plan.nics.iter().filter(|nic| wanted.as_ref().is_none_or(|w| *w == nic.name));
+        let nics =
+            self.plan.nics.iter().filter(|nic| wanted.as_ref().is_none_or(|w| *w == nic.name));
         nics.fold(CpuSet::new(), |cpus, nic| cpus.union(&nic.local_cpus))
     }
 
@@ -163,7 +169,9 @@ impl Builder<'_> {
             .collect();
         free.sort_by_key(|core| (core.is_disjoint(&near) == wants_near, core.first()));
         if free.len() < cores {
-            self.found.shortfalls.push(format!("{cores} cores are to be reserved, {} are left", free.len()));
+            self.found
+                .shortfalls
+                .push(format!("{cores} cores are to be reserved, {} are left", free.len()));
         }
         let cpus = free.iter().take(cores).fold(CpuSet::new(), |cpus, core| cpus.union(core));
         self.taken = self.taken.union(&cpus);

@@ -5,6 +5,7 @@
 
 #include "flow.h"
 #include "place.h"
+#include "task.h"
 #include "thread.h"
 
 bool native_flow_account(struct flow *f, const struct class_settings *s, u8 direction, u64 bytes,

@@ -13,7 +13,7 @@
 #ifndef __STEER_POLICY_BPF_H
 #define __STEER_POLICY_BPF_H
 
-#include "intf.h"
+#include "task.h"
 
 /* Two halves: generation g's policies begin at (g & 1) * MAX_POLICIES. */
 struct thread_policy policies[2 * MAX_POLICIES];
@@ -35,14 +35,6 @@ struct {
 	__array(values, struct policies_of_cgroups);
 } policy_table SEC(".maps") = {
 	.values = {&first_policies},
-};
-
-/* What a thread's policy was found by. */
-struct policy_cache {
-	u64 cgroup;
-	u64 name[2];
-	u32 generation;
-	u32 policy;
 };
 
 static __always_inline u64 cgroup_id(const struct task_struct *p)
@@ -73,9 +65,18 @@ static bool has_name(const struct process_policy *rule, const char *name)
 	return true;
 }
 
+/* The name of @p's process: that of its first thread. */
+static __always_inline void process_name(const struct task_struct *p, u64 name[2])
+{
+	const struct task_struct *leader = p->group_leader;
+
+	name[0] = name[1] = 0;
+	if (leader)
+		bpf_probe_read_kernel(name, 2 * sizeof(*name), leader->comm);
+}
+
 static void find_policy(const struct task_struct *p, struct policy_cache *cache)
 {
-	const char *name = (const char *)cache->name;
 	struct thread_policy *policy;
 	u32 zero = 0, *found = NULL, i;
 	void *table;
@@ -87,37 +88,53 @@ static void find_policy(const struct task_struct *p, struct policy_cache *cache)
 	if (found)
 		cache->policy = *found;
 	policy = policy_at(cache->policy);
+	cache->by_name = policy->nr_processes;
+	if (!cache->by_name)
+		return;
+	process_name(p, cache->name);
 	bpf_for (i, 0, MAX_PROCESSES) {
 		if (i >= policy->nr_processes)
 			break;
-		if (has_name(&policy->processes[i & (MAX_PROCESSES - 1)], name)) {
+		if (has_name(&policy->processes[i & (MAX_PROCESSES - 1)],
+			     (const char *)cache->name)) {
 			cache->policy = policy->processes[i & (MAX_PROCESSES - 1)].policy;
 			break;
 		}
 	}
 }
 
+/* Does what @cache was found by still hold for @p? */
+static __always_inline bool is_current(const struct policy_cache *cache,
+				       const struct task_struct *p, u64 cgroup, u32 generation)
+{
+	u64 name[2];
+
+	if (cache->generation != generation || cache->cgroup != cgroup)
+		return false;
+	if (!cache->by_name)
+		return true;
+	process_name(p, name);
+	return cache->name[0] == name[0] && cache->name[1] == name[1];
+}
+
 /* The policy that @p is under. */
 static struct thread_policy *policy_of(const struct task_struct *p, struct policy_cache *cache)
 {
 	u32 generation = policy_generation;
-	u64 cgroup, name[2];
+	u64 cgroup;
 
 	if (!generation)
 		return policy_at(0);
 	cgroup = cgroup_id(p);
-	__builtin_memcpy(name, p->comm, sizeof(name));
-	if (cache->generation != generation || cache->cgroup != cgroup ||
-	    cache->name[0] != name[0] || cache->name[1] != name[1]) {
+	if (!is_current(cache, p, cgroup, generation)) {
 		cache->generation = generation;
 		cache->cgroup = cgroup;
-		cache->name[0] = name[0];
-		cache->name[1] = name[1];
 		find_policy(p, cache);
 	}
 	return policy_at(cache->policy);
 }
 
+/* For user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1024 * 1024);

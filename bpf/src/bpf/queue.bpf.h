@@ -35,6 +35,34 @@ static u64 clamp_vtime(const struct task_struct *p, u32 llc)
 	return p->scx.dsq_vtime;
 }
 
+/* Caches in whose queue a thread may wait, one bit each: spares idle CPUs the others. */
+static u64 llcs_waiting[MAX_LLCS / 64];
+
+static __always_inline u64 *waiting_word(u32 llc)
+{
+	return &llcs_waiting[llc / 64 & (MAX_LLCS / 64 - 1)];
+}
+
+static __always_inline u64 waiting_bit(u32 llc)
+{
+	return 1ULL << (llc & 63);
+}
+
+/* Called after a thread was queued at @llc. */
+static __always_inline void note_waiting(u32 llc)
+{
+	if (!(*waiting_word(llc) & waiting_bit(llc)))
+		__sync_fetch_and_or(waiting_word(llc), waiting_bit(llc));
+}
+
+/* Called when nothing was found at @llc; keeps the bit if a thread came meanwhile. */
+static void note_empty(u32 llc)
+{
+	__sync_fetch_and_and(waiting_word(llc), ~waiting_bit(llc));
+	if (scx_bpf_dsq_nr_queued(DSQ_LLC | llc))
+		note_waiting(llc);
+}
+
 static __always_inline bool take(u64 dsq)
 {
 	return scx_bpf_dsq_nr_queued(dsq) && scx_bpf_dsq_move_to_local(dsq, 0);
@@ -127,7 +155,7 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 {
 	struct cpu_state *state = state_of(cpu);
 	u64 rescue = state->rescue_dsq;
-	u32 llc = llc_of(cpu), i;
+	u32 llc = llc_of(cpu), other, i;
 
 	if (rescue) {
 		state->rescue_dsq = 0;
@@ -139,10 +167,15 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 	if (is_exclusive(cpu))
 		return;
 	bpf_for (i, 1, nr_llcs) {
-		if (take_shared(cpu, (llc + i) % nr_llcs, claimed, now)) {
+		other = llc + i < nr_llcs ? llc + i : llc + i - nr_llcs;
+		if (!(*waiting_word(other) & waiting_bit(other)))
+			continue;
+		if (take_shared(cpu, other, claimed, now)) {
 			count(CNT_STEAL);
 			return;
 		}
+		if (!scx_bpf_dsq_nr_queued(DSQ_LLC | other))
+			note_empty(other);
 	}
 }
 

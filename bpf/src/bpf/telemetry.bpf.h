@@ -10,27 +10,11 @@
 
 #include "place.h"
 #include "policy.bpf.h"
+#include "task.h"
 #include "traffic.bpf.h"
 
 /* After a move, packets in flight and a stale RFS entry still arrive at the old home. */
 #define SETTLE_NS (50 * 1000 * 1000ULL)
-
-/* What the scheduler knows of a thread. */
-struct task_ctx {
-	struct thread_load load;
-	struct home home;
-	s32 target;	    /* the CPU a long-flow thread was last sent to, -1 before */
-	s32 left_home;	    /* the home it was sent away from, while it is open who moves; or -1 */
-	u64 judge_ns;	    /* when that is next looked at */
-	u64 probe_until_ns; /* until then, take the NIC's steering as following threads */
-	u64 spill_until_ns; /* until then at least, a spilled thread stays away from its home */
-	u64 queued_ns;	    /* when it last began to wait in a queue */
-	u32 counted_window; /* the last window it was counted in (cores.bpf.h), and where */
-	s32 counted_cpu;
-	struct policy_cache policy;
-	bool spilled; /* sent away from a home that is fixed and saturated */
-	u8 queued_as; /* its class when it began to wait */
-};
 
 /* Steering of each NIC of the plan, as learned. */
 struct nic_steering nic_steering[MAX_NICS];

@@ -39,7 +39,8 @@ static inline void thread_decay(struct thread_load *t, const struct class_settin
 {
 	u64 halvings;
 
-	if (now <= t->stamp_ns)
+	/* the division is for the few events that need it */
+	if (now <= t->stamp_ns || now - t->stamp_ns < s->half_life_ns)
 		return;
 	halvings = (now - t->stamp_ns) / s->half_life_ns;
 	t->stamp_ns += halvings * s->half_life_ns;
@@ -52,6 +53,11 @@ static inline u8 thread_class(struct thread_load *t, const struct class_settings
 {
 	u64 sum, eighths;
 
+	/* most threads move no data */
+	if (!(t->long_ns | t->short_ns)) {
+		t->class = CLASS_NONE;
+		return CLASS_NONE;
+	}
 	thread_decay(t, s, now);
 	sum = t->long_ns + t->short_ns;
 	/* once classified, the floor is an eighth: leaving takes three half-lives longer */
@@ -59,7 +65,7 @@ static inline u8 thread_class(struct thread_load *t, const struct class_settings
 		t->class = CLASS_NONE;
 		return CLASS_NONE;
 	}
-	eighths = t->long_ns * 8 / sum;
+	eighths = !t->long_ns ? 0 : !t->short_ns ? 8 : t->long_ns * 8 / sum;
 	if (eighths >= 6 || (t->class == CLASS_LONG && eighths >= 5))
 		t->class = CLASS_LONG;
 	else if (eighths < 2 || (t->class == CLASS_SHORT && eighths < 3))

@@ -3,12 +3,14 @@
 use std::fmt::Write;
 
 use anyhow::{Result, bail};
+use serde::Serialize;
 use steer_policy::{CgroupTree, Explanation, MAX_PROCESS_NAME, Origin};
 
 use super::{
     args::{ExplainArgs, Target},
     load,
     process::Process,
+    threads,
 };
 
 /// Prints where each value of a cgroup or process comes from.
@@ -28,12 +30,33 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     let files = load::files(args.policy.policy.as_deref());
     let effective = load::effective(&files, &CgroupTree::default())?;
     let explanation = effective.explain(&cgroup, process.as_deref());
+    let live = match args.target {
+        Target::Process(pid) => threads::read(pid)?,
+        Target::Cgroup(_) => None,
+    };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&explanation)?);
-    } else {
-        print!("{}", text(&explanation)?);
+        let all = Explained { explanation: &explanation, threads: live.as_deref() };
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(());
+    }
+    print!("{}", text(&explanation)?);
+    match (live, &args.target) {
+        (Some(live), _) => print!("\n{}", threads::text(&live)?),
+        (None, Target::Process(_)) => {
+            println!("\nits threads' classes are known to root while scx_steer is in force");
+        }
+        (None, Target::Cgroup(_)) => {}
     }
     Ok(())
+}
+
+/// All of it, for scripts.
+#[derive(Serialize)]
+struct Explained<'a> {
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+    /// What the scheduler in force makes of the process's threads, if there is one to ask.
+    threads: Option<&'a [threads::LiveThread]>,
 }
 
 fn text(explanation: &Explanation) -> Result<String> {

@@ -8,6 +8,7 @@ mod live;
 mod load;
 mod process;
 mod show;
+mod threads;
 mod watch;
 
 use anyhow::Result;

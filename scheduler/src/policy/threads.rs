@@ -1,0 +1,100 @@
+//! The live part of `policy explain`: what the scheduler in force makes of a process's threads.
+
+use std::{fmt::Write, fs, num::NonZeroU32};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use steer_bpf::{Threads, intf};
+
+/// One thread as the scheduler sees it now.
+#[derive(Debug, Serialize)]
+pub(super) struct LiveThread {
+    tid: u32,
+    name: String,
+    /// The CPU it runs on or ran on last.
+    cpu: Option<u32>,
+    /// What its traffic makes it; a policy may declare another.
+    class: &'static str,
+    /// Estimated CPU cost of the long and short flows it moved lately, in ns.
+    long_cost_ns: u64,
+    short_cost_ns: u64,
+    /// Where softirq processes most of its long-flow packets.
+    home_cpu: Option<i32>,
+    /// Where it was last sent, if by its packets.
+    target_cpu: Option<i32>,
+    /// Whether it was sent away from a home that had too much to do.
+    spilled: bool,
+}
+
+/// The threads of `pid`; `None` while no scx_steer is in force, or without the rights to ask it.
+///
+/// # Errors
+/// The process has ended, or the kernel refused.
+pub(super) fn read(pid: NonZeroU32) -> Result<Option<Vec<LiveThread>>> {
+    let Some(known) = Threads::find()? else { return Ok(None) };
+    let folder = format!("/proc/{pid}/task");
+    let mut threads = Vec::new();
+    for entry in fs::read_dir(&folder).with_context(|| format!("reading {folder}"))? {
+        let name = entry?.file_name();
+        let Some(tid) = name.to_str().and_then(|tid| tid.parse().ok()) else { continue };
+        if let Some(task) = known.read(tid)? {
+            threads.push(LiveThread::new(&folder, tid, &task));
+        }
+    }
+    threads.sort_by_key(|thread| thread.tid);
+    Ok(Some(threads))
+}
+
+impl LiveThread {
+    fn new(folder: &str, tid: u32, task: &intf::task_ctx) -> Self {
+        let read = |file: &str| fs::read_to_string(format!("{folder}/{tid}/{file}")).ok();
+        // proc_pid_stat(5): field 39, counted after the name, which may hold anything
+        let cpu = read("stat").and_then(|stat| {
+            stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
+        });
+        Self {
+            tid,
+            name: read("comm").unwrap_or_default().trim_end().to_owned(),
+            cpu,
+            class: class(task.load.class),
+            long_cost_ns: task.load.long_ns,
+            short_cost_ns: task.load.short_ns,
+            home_cpu: (task.home.weight > 0).then_some(task.home.cpu),
+            target_cpu: (task.target >= 0).then_some(task.target),
+            spilled: task.spilled,
+        }
+    }
+}
+
+fn class(class: u8) -> &'static str {
+    match u32::from(class) {
+        intf::traffic_class_CLASS_LONG => "long",
+        intf::traffic_class_CLASS_SHORT => "short",
+        intf::traffic_class_CLASS_MIXED => "mixed",
+        _ => "none",
+    }
+}
+
+/// A table of `threads`.
+pub(super) fn text(threads: &[LiveThread]) -> Result<String> {
+    let mut out = String::from(
+        "thread   name             cpu  class  long cost  short cost  home cpu  sent to\n",
+    );
+    let or_dash = |cpu: Option<i32>| cpu.map_or("-".to_owned(), |cpu| cpu.to_string());
+    for t in threads {
+        writeln!(
+            out,
+            "{:<8} {:<15} {:>4}  {:<5} {:>7} µs {:>8} µs {:>9} {:>8}{}",
+            t.tid,
+            t.name,
+            t.cpu.map_or("-".to_owned(), |cpu| cpu.to_string()),
+            t.class,
+            t.long_cost_ns / 1000,
+            t.short_cost_ns / 1000,
+            or_dash(t.home_cpu),
+            or_dash(t.target_cpu),
+            if t.spilled { "  (its home is full)" } else { "" },
+        )?;
+    }
+    Ok(out)
+}
