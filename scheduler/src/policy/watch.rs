@@ -2,6 +2,7 @@
 //! configuration managers put a new file in the old one's place.
 
 use std::{
+    collections::HashMap,
     ffi::OsString,
     mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt},
@@ -15,7 +16,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use log::warn;
 use rustix::{
     event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll},
-    fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags},
+    fs::inotify::{self, CreateFlags, WatchFlags},
     io::Errno,
 };
 
@@ -95,15 +96,17 @@ fn follow(path: &Path, mut watched: Watched, stop: &OwnedFd, changes: &Sender<()
     Ok(())
 }
 
-/// The folder that is watched just now.
+/// The folders that are watched just now: that of the policy, as far as it exists, and all above
+/// it, as any of them may be replaced.
 struct Watched {
     inotify: OwnedFd,
-    /// The only name in it that matters; `None`: all do.
-    name: Option<OsString>,
+    /// The only name that matters in each of them, by watch descriptor; `None`: all do.
+    names: HashMap<i32, Option<OsString>>,
 }
 
 impl Watched {
-    /// Watches `path` if it is a folder, else the nearest folder above it.
+    /// Watches the absolute `path`, from the root down: what is created below a folder meanwhile
+    /// is either found here or seen as an event.
     fn arm(path: &Path) -> Result<Self> {
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         let inotify = inotify::init(flags).context("inotify_init1")?;
@@ -116,20 +119,24 @@ impl Watched {
             | WatchFlags::ATTRIB
             | WatchFlags::DELETE_SELF
             | WatchFlags::MOVE_SELF;
-        let mut folder = PathBuf::from(path);
-        let mut name = None;
-        loop {
+        let mut names = HashMap::new();
+        let mut folder = PathBuf::new();
+        let mut components = path.components().peekable();
+        while let Some(component) = components.next() {
+            folder.push(component);
+            let below = components.peek().map(|below| below.as_os_str().to_os_string());
             match inotify::add_watch(&inotify, &folder, mask) {
-                Ok(_) => return Ok(Self { inotify, name }),
-                Err(Errno::NOTDIR | Errno::NOENT) if folder.parent().is_some() => {
-                    name = folder.file_name().map(OsString::from);
-                    folder.pop();
-                }
+                Ok(watch) => drop(names.insert(watch, below)),
+                // It is a file, or not there yet.
+                Err(Errno::NOTDIR | Errno::NOENT) if !names.is_empty() => break,
+                // A folder that may be passed through but not read: its replacement goes unseen.
+                Err(Errno::ACCESS) if below.is_some() => {}
                 Err(error) => {
                     return Err(error).with_context(|| format!("watching {}", folder.display()));
                 }
             }
         }
+        Ok(Self { inotify, names })
     }
 
     /// Waits for an event, `timeout` at most. False when there was none or `stop` was raised.
@@ -154,13 +161,11 @@ impl Watched {
         loop {
             match events.next() {
                 Ok(event) => {
-                    let lost = event.events().contains(ReadFlags::QUEUE_OVERFLOW);
-                    let named = match (event.file_name(), &self.name) {
-                        // About the folder itself, or all names matter.
-                        (None, _) | (_, None) => true,
-                        (Some(given), Some(name)) => given.to_bytes() == name.as_bytes(),
+                    matters |= match (event.file_name(), self.names.get(&event.wd())) {
+                        (Some(given), Some(Some(name))) => given.to_bytes() == name.as_bytes(),
+                        // About a folder itself, or all names matter, or events were lost.
+                        _ => true,
                     };
-                    matters |= lost || named;
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(matters),
                 Err(Errno::INTR) => {}
