@@ -21,7 +21,7 @@ pub use counters::Counters;
 pub use observer::{LoadedObserver, Observer};
 pub use plan::Plan;
 pub use policies::{CgroupEvent, Policies};
-pub use scheduler::{LoadOptions, Scheduler};
+pub use scheduler::{LoadOptions, ProgramSize, Scheduler};
 #[cfg(feature = "testing")]
 pub use telemetry::Telemetry;
 pub use threads::Threads;

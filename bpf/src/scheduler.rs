@@ -1,7 +1,13 @@
 //! The scheduler object: open, load, attach, read, report.
 
 use anyhow::{Context, Result};
-use libbpf_rs::{Link, MapHandle};
+use std::collections::BTreeSet;
+
+use libbpf_rs::{
+    Link, MapHandle,
+    query::{ProgInfoIter, ProgInfoQueryOptions},
+    skel::Skel,
+};
 use scx_utils::{
     UserExitInfo, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
     uei_exited, uei_report,
@@ -32,6 +38,17 @@ pub struct LoadOptions {
     pub exit_dump_len: u32,
     /// Passed on to libbpf.
     pub libbpf: LibbpfOpts,
+}
+
+/// How large a program is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProgramSize {
+    /// Its name.
+    pub name: String,
+    /// Instructions after the kernel's rewriting.
+    pub instructions: usize,
+    /// Instructions the verifier walked through on all paths; it stops at a million.
+    pub verified: u32,
 }
 
 /// The scheduler, in force from [`Scheduler::attach`] until dropped.
@@ -97,6 +114,33 @@ impl<'obj> Scheduler<'obj> {
     /// The kernel refused to read the counter map.
     pub fn counters(&self) -> Result<Counters> {
         counters::read(&self.skel.maps.counters)
+    }
+
+    /// The loaded programs, by name.
+    ///
+    /// # Errors
+    /// The kernel refused to describe one.
+    pub fn programs(&self) -> Result<Vec<ProgramSize>> {
+        let own = self.skel.object().progs().map(|prog| prog.name().to_owned());
+        let own: BTreeSet<_> = own.collect();
+        let mut sizes: Vec<_> = ProgInfoIter::with_query_opts(
+            ProgInfoQueryOptions::default().include_xlated_prog_insns(true),
+        )
+        .filter_map(|info| {
+            // the kernel keeps 15 bytes of a name
+            let name = info.name.to_str()?;
+            let full = own.iter().find(|own| own.to_string_lossy().starts_with(name))?;
+            Some(ProgramSize {
+                name: full.to_string_lossy().into_owned(),
+                // struct bpf_insn has 8 bytes
+                instructions: info.xlated_prog_insns.len() / 8,
+                verified: info.verified_insns,
+            })
+        })
+        .collect();
+        sizes.sort();
+        sizes.dedup();
+        Ok(sizes)
     }
 
     /// Has the kernel ejected the scheduler?

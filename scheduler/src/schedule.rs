@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
-use log::{info, warn};
+use log::{debug, info, warn};
 use scx_stats::prelude::*;
 use steer_bpf::{LoadOptions, Scheduler};
 use steer_policy::{Plan, Settings};
@@ -77,6 +77,9 @@ fn serve(
         &translate::plan(&plan)?,
     )?;
     announce(&plan);
+    for size in scheduler.programs()? {
+        debug!("{} {} instructions, {} verified", size.name, size.instructions, size.verified);
+    }
     if policy.has_rules() {
         policy.apply(&mut scheduler, &plan)?;
     }
