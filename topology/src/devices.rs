@@ -1,38 +1,127 @@
-//! The names of the network devices that exist, to notice cheaply that some came or went: reading
-//! them costs microseconds, reading the whole machine anew costs many milliseconds.
+//! By what a packet's NIC can be told: the network devices that exist with the NICs they stand on,
+//! the NAPI contexts, the routes. Reading them costs microseconds, reading the whole machine anew
+//! many milliseconds, so this is also how a change is noticed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use crate::error::Error;
+use crate::napi;
 use crate::root::{self, Root};
+use crate::routes::{self, Route};
 
-/// The network devices of one moment. Two moments compare equal if none came, went, or was renamed.
+/// The network devices of one moment, as the caller's network namespace has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetworkDevices(BTreeMap<String, Option<u32>>);
+pub struct NetworkDevices {
+    /// By interface number.
+    pub interfaces: BTreeMap<u32, Interface>,
+    /// Interface number by NAPI number. Empty before kernel 6.8, which cannot say.
+    pub napis: BTreeMap<u32, u32>,
+    /// No NAPI number is below this; `None` if unknown.
+    pub smallest_napi: Option<u32>,
+    /// The ways out; `None` if there are more than [`MAX_ROUTES`](crate::MAX_ROUTES).
+    pub routes: Option<Vec<Route>>,
+    /// The network namespace: the inode number of its file. `None` if it has none.
+    pub namespace: Option<u32>,
+}
+
+/// A network device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Interface name, such as `bond0`.
+    pub name: String,
+    /// Names of the NICs it stands on: itself, if it is one; those below a bond, team, VLAN,
+    /// bridge, macvlan or tunnel; none of a veth, tap, dummy or the loopback.
+    pub nics: BTreeSet<String>,
+}
 
 impl NetworkDevices {
-    /// The devices that exist now, in the caller's network namespace.
+    /// What there is now.
     ///
     /// # Errors
     /// The kernel's list cannot be read.
     pub fn now() -> Result<Self, Error> {
-        let directory = Root::system().path("sys/class/net");
-        let entry = |name: String| {
-            let ifindex = root::number(&directory.join(&name).join("ifindex"))?;
-            Ok((name, ifindex))
-        };
-        root::names(&directory)?.into_iter().map(entry).collect::<Result<_, _>>().map(Self)
+        let root = Root::system();
+        Ok(Self {
+            interfaces: interfaces(&root)?,
+            napis: napi::read()?,
+            smallest_napi: napi::smallest(&root)?,
+            routes: routes::read()?,
+            namespace: root::inode(&root.path("proc/self/ns/net"))?,
+        })
     }
+}
+
+fn interfaces(root: &Root) -> Result<BTreeMap<u32, Interface>, Error> {
+    let class = root.path("sys/class/net");
+    let mut interfaces = BTreeMap::new();
+    for name in root::names(&class)? {
+        // "bonding_masters" is a file here, and a device may leave between two reads
+        if let Some(ifindex) = root::number(&class.join(&name).join("ifindex"))? {
+            let nics = nics_below(&class, &name)?;
+            interfaces.insert(ifindex, Interface { name, nics });
+        }
+    }
+    Ok(interfaces)
+}
+
+/// The NICs at the bottom of a stack of devices. Each device is visited once, so that links that
+/// were read while they changed cannot lead in circles.
+fn nics_below(class: &Path, top: &str) -> Result<BTreeSet<String>, Error> {
+    let mut nics = BTreeSet::new();
+    let mut visited = BTreeSet::new();
+    let mut waiting = vec![top.to_owned()];
+    while let Some(name) = waiting.pop() {
+        let directory = class.join(&name);
+        if !visited.insert(name.clone()) {
+            continue;
+        }
+        if root::target(&directory.join("device"))?.is_some() {
+            nics.insert(name);
+            continue;
+        }
+        let entries = root::names(&directory)?;
+        waiting.extend(entries.iter().filter_map(|e| e.strip_prefix("lower_")).map(str::to_owned));
+    }
+    Ok(nics)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn nics(name: &str) -> Vec<String> {
+        let class = Root::recorded("stacked-sysfs").path("sys/class/net");
+        nics_below(&class, name).unwrap().into_iter().collect()
+    }
+
     #[test]
-    fn the_loopback_device_exists_and_stays() {
-        let first = NetworkDevices::now().unwrap();
-        assert_eq!(first.0.get("lo"), Some(&Some(1)));
-        assert_eq!(first, NetworkDevices::now().unwrap());
+    fn stacks_of_devices_end_at_nics() {
+        assert_eq!(nics("eth0"), ["eth0"]);
+        assert_eq!(nics("bond0"), ["eth0", "eth1"]);
+        assert_eq!(nics("bond0.7"), ["eth0", "eth1"], "a VLAN over a bond");
+        assert_eq!(nics("macvlan0"), ["eth1"]);
+        assert_eq!(nics("br0"), ["eth0", "eth1"], "the veth in the bridge adds none");
+        assert_eq!(nics("veth0"), [""; 0]);
+        assert_eq!(nics("lo"), [""; 0]);
+        assert_eq!(nics("left"), ["eth1"], "left and right stand on each other");
+        assert_eq!(nics("gone"), [""; 0]);
+    }
+
+    #[test]
+    fn interfaces_have_numbers() {
+        let found = interfaces(&Root::recorded("stacked-sysfs")).unwrap();
+        assert_eq!(found[&4].name, "bond0");
+        assert!(found.values().all(|interface| interface.name != "bonding_masters"));
+    }
+
+    #[test]
+    fn this_host_has_a_loopback_device_without_a_nic() {
+        let now = NetworkDevices::now().unwrap();
+        assert_eq!(now.interfaces[&1], Interface { name: "lo".into(), nics: BTreeSet::new() });
+        assert!(now.namespace.is_some() && now.smallest_napi.is_some());
+        let own = now.routes.unwrap();
+        assert!(own.iter().any(|route| route.destination.is_unspecified()
+            || route.destination.to_ipv4_mapped().is_some()));
     }
 }

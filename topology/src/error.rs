@@ -105,6 +105,16 @@ pub enum Error {
         /// What is wrong with it.
         source: ParseCpuSetError,
     },
+    /// A question to the kernel by netlink that it did not answer.
+    #[error(
+        "cannot ask the kernel for {what}: {source}; please report it with your kernel version"
+    )]
+    AskKernel {
+        /// What was asked for.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The description contradicts itself.
     #[error("the topology of {of} contradicts itself: {what}; compare it with lstopo's")]
     Inconsistent {

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::cpuset::CpuSet;
@@ -107,6 +108,13 @@ pub(crate) fn target(path: &Path) -> Result<Option<PathBuf>, Error> {
 pub(crate) fn target_name(path: &Path) -> Result<Option<String>, Error> {
     let target = present(path, fs::read_link(path))?;
     Ok(target.as_deref().and_then(file_name).map(str::to_owned))
+}
+
+/// The inode number of the file behind a link, which for a file of `/proc/PID/ns` is the
+/// namespace's own number; `None` if absent.
+pub(crate) fn inode(path: &Path) -> Result<Option<u32>, Error> {
+    let metadata = present(path, fs::metadata(path))?;
+    Ok(metadata.and_then(|metadata| u32::try_from(metadata.ino()).ok()))
 }
 
 /// The last part of a path, if it is UTF-8.
