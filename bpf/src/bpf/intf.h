@@ -22,10 +22,13 @@ enum limits {
 	MAX_CPUS = 1024, /* = NR_CPUS of scx/common.bpf.h */
 	MAX_NICS = 64,	 /* bits of cpu_plan.nics_local */
 	MAX_LLCS = 256,
-	MAX_POLICIES = 1024, /* different policies in force at once */
-	MAX_CGROUPS = 65536, /* cgroups with another than the default */
-	MAX_PROCESSES = 8,   /* process names with a policy of their own, per policy */
-	MAX_POOLS = 64,	     /* different sets of CPUs that policies name; bits of cpu_pools */
+	MAX_POLICIES = 1024,	  /* different policies in force at once */
+	MAX_CGROUPS = 65536,	  /* cgroups with another than the default */
+	MAX_PROCESSES = 8,	  /* process names with a policy of their own, per policy */
+	MAX_POOLS = 64,		  /* different sets of CPUs that policies name; bits of cpu_pools */
+	MAX_NAPIS = 16384,	  /* NAPI contexts of NICs: about one per queue */
+	MAX_INTERFACES = 4096,	  /* NICs and the bonds, VLANs, bridges ... that stand on them */
+	MAX_PEER_PREFIXES = 8192, /* prefixes of the host's routes */
 };
 
 /* A flow's or a thread's class. MIXED is for threads only. */
@@ -91,6 +94,12 @@ struct cgroup_event {
 	u64 id;
 	u8 gone;
 	char path[1024]; /* below the mount, with a leading slash */
+};
+
+/* Addresses of peers by their first bits, as a longest-prefix table has them. */
+struct peer_prefix {
+	u32 len;	/* bits, 0 to 128 */
+	u32 address[4]; /* as on the wire; IPv4 in its IPv6 form */
 };
 
 /* One CPU of the plan: where it is. Written by user space, read by BPF. */
