@@ -10,6 +10,7 @@
 mod counters;
 pub mod intf;
 mod observer;
+mod origins;
 mod plan;
 mod policies;
 mod scheduler;
@@ -19,6 +20,7 @@ mod threads;
 
 pub use counters::Counters;
 pub use observer::{LoadedObserver, Observer};
+pub use origins::Origins;
 pub use plan::Plan;
 pub use policies::{CgroupEvent, Policies};
 pub use scheduler::{LoadOptions, ProgramSize, Scheduler};

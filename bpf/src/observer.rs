@@ -9,6 +9,7 @@ use libbpf_rs::{
 use crate::{
     ObjectSlot, Plan,
     intf::{self, observed_cpu},
+    origins::OriginMaps,
 };
 
 #[allow(
@@ -45,11 +46,17 @@ impl<'obj> LoadedObserver<'obj> {
         let mut skel = ObserverSkelBuilder::default().open(slot).context("opening the observer")?;
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
         intf::copy_to_skeleton(classes, &mut rodata.class_settings);
+        rodata.own_namespace = plan.origins.namespace;
+        rodata.smallest_napi = plan.origins.smallest_napi.unwrap_or(u32::MAX);
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
 
         let skel = skel.load().context("loading the observer into the kernel")?;
-        plan.fill_nics(&skel.maps.nic_of_ifindex)?;
+        plan.origins.fill(&OriginMaps {
+            napis: &skel.maps.nic_of_napi,
+            interfaces: &skel.maps.nic_of_ifindex,
+            peers: &skel.maps.nic_of_peer,
+        })?;
         Ok(Self(skel))
     }
 

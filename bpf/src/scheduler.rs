@@ -14,9 +14,11 @@ use scx_utils::{
 };
 
 use crate::{
-    ObjectSlot, Plan,
+    ObjectSlot, Origins, Plan,
     counters::{self, Counters},
-    intf, policies,
+    intf,
+    origins::OriginMaps,
+    policies,
 };
 
 #[allow(
@@ -80,12 +82,14 @@ impl<'obj> Scheduler<'obj> {
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
         intf::copy_to_skeleton(places, &mut rodata.place_settings);
         rodata.nr_llcs = plan.nr_llcs;
+        rodata.own_namespace = plan.origins.namespace;
+        rodata.smallest_napi = plan.origins.smallest_napi.unwrap_or(u32::MAX);
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
         policies::write(&mut bss.policies, std::slice::from_ref(default), 0);
 
         let mut skel = scx_ops_load!(skel, steer_ops, uei)?;
-        plan.fill_nics(&skel.maps.nic_of_ifindex)?;
+        fill_origins(&skel, &plan.origins)?;
         let events = policies::CgroupEvents::from(&skel.maps.cgroup_events)?;
         let link = scx_ops_attach!(skel, steer_ops)?;
         Ok(Self { skel, cgroups: None, events, link: Some(link) })
@@ -94,15 +98,23 @@ impl<'obj> Scheduler<'obj> {
     /// Follows a change of the machine's NICs. The number of caches cannot change.
     ///
     /// # Errors
-    /// The kernel refused an update of the NIC table.
+    /// The kernel refused an update of a table.
     pub fn update_plan(&mut self, plan: &Plan) -> Result<()> {
         let bss = self.skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
-        plan.fill_nics(&self.skel.maps.nic_of_ifindex)?;
         // NICs may have new numbers: what was learned by number is void
         for steering in &mut bss.nic_steering {
             (steering.score, steering.probe_ns) = (0, 0);
         }
+        self.update_origins(&plan.origins)
+    }
+
+    /// Follows a change of how NICs are found, where the NICs themselves are as they were.
+    ///
+    /// # Errors
+    /// The kernel refused an update of a table.
+    pub fn update_origins(&mut self, origins: &Origins) -> Result<()> {
+        fill_origins(&self.skel, origins)?;
         let data = self.skel.maps.data_data.as_mut().context("the object has no .data")?;
         data.plan_generation += 1;
         Ok(())
@@ -156,4 +168,12 @@ impl<'obj> Scheduler<'obj> {
         self.link = None;
         uei_report!(&self.skel, uei)
     }
+}
+
+fn fill_origins(skel: &SteerSkel<'_>, origins: &Origins) -> Result<()> {
+    origins.fill(&OriginMaps {
+        napis: &skel.maps.nic_of_napi,
+        interfaces: &skel.maps.nic_of_ifindex,
+        peers: &skel.maps.nic_of_peer,
+    })
 }

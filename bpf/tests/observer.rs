@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use steer_bpf::{LoadedObserver, Plan, intf::*};
+use steer_bpf::{LoadedObserver, Origins, Plan, intf::*};
 
 mod common;
 
@@ -20,11 +20,15 @@ mod common;
 fn plan() -> Plan {
     Plan {
         cpus: vec![
-            cpu_plan { nics_local: 1, llc: 0, core: 0 },
-            cpu_plan { nics_local: 0, llc: 0, core: 1 },
+            cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0 },
+            cpu_plan { nics_local: 0, llc: 0, core: 1, node: 0 },
         ],
         nr_llcs: 1,
-        nics: vec![(1, 0)],
+        origins: Origins {
+            namespace: common::own_namespace(),
+            interfaces: [(1, 0)].into(),
+            ..Origins::default()
+        },
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod effective;
 mod files;
+mod origins;
 mod plan;
 mod pools;
 mod problem;
@@ -21,6 +22,7 @@ pub use effective::{
     MAX_PROCESSES, Origin, Outvoted, PolicyId, ProcessPolicy, RuleId,
 };
 pub use files::{DEFAULT_DIR, Files, MAX_FILE_BYTES, Source, Trust};
+pub use origins::Origins;
 pub use plan::{CpuPlace, Plan, PlannedNic};
 pub use pools::{CpuPool, MAX_POOLS, Pools};
 pub use problem::{Location, Position, Problem, Problems, Severity};

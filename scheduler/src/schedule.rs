@@ -1,7 +1,7 @@
 //! Bare `scx_steer`: load, stay in force, unload.
 
 use std::{
-    mem::MaybeUninit,
+    mem::{self, MaybeUninit},
     thread,
     time::{Duration, Instant},
 };
@@ -74,7 +74,7 @@ fn serve(
         &options,
         &translate::default_policy(&settings.classification),
         &translate::places(&settings.placement),
-        &translate::plan(&plan)?,
+        &translate::plan(&plan, &devices)?,
     )?;
     announce(&plan);
     for size in scheduler.programs()? {
@@ -98,7 +98,7 @@ fn serve(
         policy.follow(&mut scheduler, &plan)?;
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
-            if let Some(new) = follow_nics(&mut scheduler, &mut devices)? {
+            if let Some(new) = follow_nics(&mut scheduler, &mut devices, &plan)? {
                 plan = new;
                 if policy.has_rules() {
                     policy.apply(&mut scheduler, &plan)?;
@@ -125,14 +125,19 @@ fn announce(plan: &Plan) {
 fn follow_nics(
     scheduler: &mut Scheduler<'_>,
     devices: &mut NetworkDevices,
+    plan: &Plan,
 ) -> Result<Option<Plan>> {
-    let now = NetworkDevices::now()?;
-    if now == *devices {
+    let before = mem::replace(devices, NetworkDevices::now()?);
+    if *devices == before {
         return Ok(None);
     }
-    *devices = now;
+    if devices.interfaces == before.interfaces {
+        // routes, or the NAPI contexts of a NIC that went down and up: the NICs are the same
+        scheduler.update_origins(&translate::origins(plan, devices)?)?;
+        return Ok(None);
+    }
     let plan = Plan::new(&Machine::live()?);
-    scheduler.update_plan(&translate::plan(&plan)?)?;
+    scheduler.update_plan(&translate::plan(&plan, devices)?)?;
     info!("the network devices changed");
     announce(&plan);
     Ok(Some(plan))

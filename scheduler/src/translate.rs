@@ -7,15 +7,17 @@ use steer_bpf::{
     Policies,
     intf::{
         class_settings, cpu_plan, cpu_pools, granularity_PER_CGROUP, granularity_PER_PROCESS,
-        granularity_PER_THREAD, limits_MAX_CPUS, limits_MAX_LLCS, limits_MAX_NICS, place_settings,
+        granularity_PER_THREAD, limits_MAX_CPUS, limits_MAX_INTERFACES, limits_MAX_LLCS,
+        limits_MAX_NAPIS, limits_MAX_NICS, limits_MAX_PEER_PREFIXES, place_settings,
         process_policy, thread_policy, traffic_class_CLASS_LONG, traffic_class_CLASS_NONE,
         traffic_class_CLASS_SHORT, traffic_class_NR_CLASSES,
     },
 };
 use steer_policy::{
-    CgroupPolicy, Class, Classification, CpuPool, Effective, Granularity, Latency, Placement, Plan,
-    Pools, ProcessPattern, ProcessPolicy, Steer,
+    CgroupPolicy, Class, Classification, CpuPool, Effective, Granularity, Latency, Origins,
+    Placement, Plan, Pools, ProcessPattern, ProcessPolicy, Steer,
 };
+use steer_topology::NetworkDevices;
 
 fn ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
@@ -119,23 +121,17 @@ pub(crate) fn places(p: &Placement) -> place_settings {
     place_settings { slice_ns: ns(p.slice), claim_ns: ns(p.claim), lend_after_ns: ns(p.lend_after) }
 }
 
-/// The plan as tables.
+/// The plan as tables, with the names that `devices` has for its NICs.
 ///
 /// # Errors
 /// The machine is larger than the tables of the BPF objects.
-pub(crate) fn plan(plan: &Plan) -> Result<steer_bpf::Plan> {
+pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::Plan> {
     let nr_cpus = plan.cpus.keys().max().map_or(0, |last| last + 1);
-    for (what, count, limit) in [
+    within_limits(&[
         ("CPU numbers", nr_cpus, limits_MAX_CPUS),
         ("last-level caches", plan.nr_llcs, limits_MAX_LLCS),
         ("NICs", plan.nics.len() as u32, limits_MAX_NICS),
-    ] {
-        ensure!(
-            count <= limit,
-            "this machine has {count} {what}; this build of scx_steer is made for {limit} \
-             (enum limits in bpf/src/bpf/intf.h): raise the limit and rebuild"
-        );
-    }
+    ])?;
     let mut cpus = vec![cpu_plan { nics_local: 0, llc: 0, core: 0, node: 0 }; nr_cpus as usize];
     for (cpu, place) in &plan.cpus {
         cpus[*cpu as usize] = cpu_plan {
@@ -145,9 +141,36 @@ pub(crate) fn plan(plan: &Plan) -> Result<steer_bpf::Plan> {
             node: place.node.unwrap_or(u32::MAX),
         };
     }
-    Ok(steer_bpf::Plan {
-        cpus,
-        nr_llcs: plan.nr_llcs,
-        nics: plan.nics.iter().zip(0..).map(|(nic, index)| (nic.ifindex, index)).collect(),
+    Ok(steer_bpf::Plan { cpus, nr_llcs: plan.nr_llcs, origins: origins(plan, devices)? })
+}
+
+/// How NICs are found, as tables.
+///
+/// # Errors
+/// There are more names than the tables of the BPF objects hold.
+pub(crate) fn origins(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::Origins> {
+    let Origins { interfaces, napis, peers } = Origins::new(plan, devices);
+    within_limits(&[
+        ("interfaces", interfaces.len() as u32, limits_MAX_INTERFACES),
+        ("NAPI contexts", napis.len() as u32, limits_MAX_NAPIS),
+        ("routes", peers.len() as u32, limits_MAX_PEER_PREFIXES),
+    ])?;
+    Ok(steer_bpf::Origins {
+        namespace: devices.namespace.unwrap_or(0),
+        smallest_napi: devices.smallest_napi,
+        interfaces,
+        napis,
+        peers,
     })
+}
+
+fn within_limits(counts: &[(&str, u32, u32)]) -> Result<()> {
+    for (what, count, limit) in counts {
+        ensure!(
+            count <= limit,
+            "this machine has {count} {what}; this build of scx_steer is made for {limit} \
+             (enum limits in bpf/src/bpf/intf.h): raise the limit and rebuild"
+        );
+    }
+    Ok(())
 }

@@ -21,9 +21,10 @@
 struct flow {
 	u64 last_ns;
 	u64 burst_bytes;
-	u32 ifindex;	     /* of the device its packets come from, 0 before the first */
-	u32 nic;	     /* that device's NIC in the plan, or NIC_UNKNOWN */
-	u32 plan_generation; /* of the plan that @nic is of */
+	u32 napi;	     /* the NAPI context its packets come from, 0 if unknown */
+	u32 ifindex;	     /* the device they come in by, 0 if unknown */
+	u32 nic;	     /* the NIC in the plan that this means, or NIC_UNKNOWN */
+	u32 plan_generation; /* of the plan that @nic is of, 0 before the first */
 	u8 direction;	     /* enum direction */
 	u8 class;	     /* enum traffic_class, never MIXED */
 	u8 short_bursts;     /* in a row */

@@ -2,6 +2,7 @@
 /* The telemetry as an object of its own; see telemetry.rs. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "telemetry.bpf.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Socket traffic as both objects see it: the per-flow storage, the device a
- * flow's packets come from, the NIC behind that device.
+ * Socket traffic as both objects see it: the per-flow storage, brought up to date
+ * with every send and receive.
  *
  * The hooks are the tracepoints sock_send_length and sock_recv_length
  * (net/socket.c): TCP and UDP, IPv4 and IPv6, one hook each way, sendfile and
@@ -11,20 +11,15 @@
 #ifndef __STEER_TRAFFIC_BPF_H
 #define __STEER_TRAFFIC_BPF_H
 
-#include "flow.h"
+#include "origin.bpf.h"
 #include "thread.h"
 
 /* include/linux/socket.h, include/linux/net.h; macros, so not in BTF */
-#define AF_INET	     2
-#define AF_INET6     10
 #define MSG_PEEK     0x02
 #define MSG_ERRQUEUE 0x2000
 
 /* Indexed by CPU. Rewritten by user space when the set of NICs changes. */
 struct cpu_plan cpu_plan[MAX_CPUS];
-
-/* Changes with the plan's NICs: what flows remember of them is then out of date. */
-u32 plan_generation = 1;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -32,14 +27,6 @@ struct {
 	__type(key, int);
 	__type(value, struct flow);
 } flows SEC(".maps");
-
-/* ifindex → index of the NIC in the plan. A device that is not in it is no NIC. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4 * MAX_NICS);
-	__type(key, u32);
-	__type(value, u32);
-} nic_of_ifindex SEC(".maps");
 
 /* One send or receive, after the flow has been brought up to date. */
 struct traffic {
@@ -60,25 +47,12 @@ static __always_inline bool is_internet_socket(const struct sock *sk)
 	return family == AF_INET || family == AF_INET6;
 }
 
-static __always_inline void flow_find_nic(struct flow *f, u32 ifindex)
-{
-	u32 *nic, generation = plan_generation;
-
-	if (f->ifindex == ifindex && f->plan_generation == generation)
-		return;
-	nic = bpf_map_lookup_elem(&nic_of_ifindex, &ifindex);
-	f->ifindex = ifindex;
-	f->plan_generation = generation;
-	f->nic = nic ? *nic : NIC_UNKNOWN;
-}
-
 /* Bring @sk's flow up to date with an event, classed by @classes; false if the event is not
  * traffic. */
 static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, int ret,
 					    u8 direction, const struct class_settings *classes)
 {
 	struct flow *f;
-	s32 ifindex;
 
 	if (ret <= 0 || !is_internet_socket(sk))
 		return false;
@@ -86,12 +60,7 @@ static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, 
 	if (!f)
 		return false;
 
-	ifindex = sk->sk_rx_dst_ifindex;
-	if (!f->last_ns)
-		f->nic = NIC_UNKNOWN;
-	if (ifindex > 0)
-		flow_find_nic(f, ifindex);
-
+	flow_find_nic(f, sk);
 	t->bytes = ret;
 	t->now = bpf_ktime_get_ns();
 	t->direction = direction;

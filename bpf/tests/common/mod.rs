@@ -1,6 +1,8 @@
 //! What the tests of this crate share.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+use std::os::unix::fs::MetadataExt;
+
 use steer_bpf::intf::class_settings;
 
 /// The product's default settings, written out: these tests pin the behaviour, not the defaults.
@@ -25,4 +27,10 @@ pub(crate) fn is_root(test: &str) -> bool {
         eprintln!("SKIPPED {test}: needs root");
     }
     root
+}
+
+/// The network namespace of the calling thread.
+pub(crate) fn own_namespace() -> u32 {
+    let file = std::fs::metadata("/proc/thread-self/ns/net").expect("procfs is mounted");
+    file.ino().try_into().expect("the kernel numbers namespaces in 32 bits")
 }

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Result, anyhow};
 use steer_bpf::LoadedObserver;
 use steer_policy::{Plan, Settings};
-use steer_topology::{CpuSet, Machine};
+use steer_topology::{CpuSet, Machine, NetworkDevices};
 
 use crate::{
     cli::ObserveArgs,
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
     let loaded = LoadedObserver::load(
         &mut slot,
         &translate::classes(&settings.classification),
-        &translate::plan(&plan)?,
+        &translate::plan(&plan, &NetworkDevices::now()?)?,
     )?;
     let observer = loaded.attach()?;
     eprintln!("observing");
