@@ -21,6 +21,5 @@ pub(crate) fn init(verbose: u8) -> Result<()> {
         .build();
     steer_bpf::log_libbpf();
     let color = if stderr().is_terminal() { ColorChoice::Auto } else { ColorChoice::Never };
-    TermLogger::init(level, config, TerminalMode::Stderr, color)
-        .context("setting up the log")
+    TermLogger::init(level, config, TerminalMode::Stderr, color).context("setting up the log")
 }

@@ -37,7 +37,12 @@ pub(crate) struct NeutralArgs {
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     pairs: u32,
     /// The schedulers, as for `ab`; the others are compared with the first.
-    #[arg(long, value_name = "ARM,...", value_delimiter = ',', default_value = "default,scx_steer")]
+    #[arg(
+        long,
+        value_name = "ARM,...",
+        value_delimiter = ',',
+        default_value = "default,scx_steer"
+    )]
     arms: Vec<Arm>,
     #[command(flatten)]
     guest: GuestArgs,

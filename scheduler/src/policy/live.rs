@@ -89,6 +89,8 @@ impl LivePolicy {
             warn!("too many cgroups came and went at once: reading them all again");
             return self.reload(scheduler, plan);
         }
+        let policies = self.effective.policies().len();
+        let mut placed = Vec::new();
         for event in events {
             if event.gone {
                 self.effective.remove(event.id);
@@ -98,15 +100,21 @@ impl LivePolicy {
                 warn!("policy: a cgroup's path is too long or no UTF-8: its parent's holds for it");
                 continue;
             };
-            let policies = self.effective.policies().len();
             match self.effective.add(event.id, &path) {
-                // a policy that is new may name a new pool
-                Ok(_) if self.effective.policies().len() > policies => {
-                    return self.apply(scheduler, plan);
+                Ok(policy) => placed.push((event.id, policy)),
+                Err(problem) => {
+                    // policies that no cgroup has any more fill the table: start it afresh
+                    error!("policy: {problem}; its parent's holds for /{path} until a reload");
+                    return self.reload(scheduler, plan);
                 }
-                Ok(policy) => scheduler.set_cgroup(event.id, (policy != 0).then_some(policy))?,
-                Err(problem) => error!("policy: {problem}; the default holds for /{path}"),
             }
+        }
+        // a policy that is new may name a new pool
+        if self.effective.policies().len() > policies {
+            return self.apply(scheduler, plan);
+        }
+        for (id, policy) in placed {
+            scheduler.set_cgroup(id, (policy != 0).then_some(policy))?;
         }
         Ok(())
     }

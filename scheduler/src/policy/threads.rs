@@ -49,9 +49,8 @@ impl LiveThread {
     fn new(folder: &str, tid: u32, task: &intf::task_ctx) -> Self {
         let read = |file: &str| fs::read_to_string(format!("{folder}/{tid}/{file}")).ok();
         // proc_pid_stat(5): field 39, counted after the name, which may hold anything
-        let cpu = read("stat").and_then(|stat| {
-            stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
-        });
+        let cpu = read("stat")
+            .and_then(|stat| stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok());
         Self {
             tid,
             name: read("comm").unwrap_or_default().trim_end().to_owned(),

@@ -15,7 +15,8 @@ const FLIPS: usize = 100;
 
 /// Writes the policy file, all at once.
 pub(super) fn write(bench: &mut Bench, rules: &str) -> Result<()> {
-    script(bench, &format!("cat > {FILE}.new <<'END'\n{rules}\nEND\nmv {FILE}.new {FILE}")).map(drop)
+    script(bench, &format!("cat > {FILE}.new <<'END'\n{rules}\nEND\nmv {FILE}.new {FILE}"))
+        .map(drop)
 }
 
 /// Runs a shell script in the guest; what it printed.
@@ -25,7 +26,7 @@ fn script(bench: &mut Bench, script: &str) -> Result<String> {
     Ok(done.stdout)
 }
 
-/// The share of CPU 1's busy time that is not the owner's, over three seconds.
+/// The share of CPU 1's busy time that is not the owner's, who is pinned there, over three seconds.
 fn foreign_share(bench: &mut Bench) -> Result<f64> {
     // utime and stime of the one thread in the cgroup; user to softirq of the CPU, without idle
     let measure = "busy() { awk '/^cpu1 /{print $2+$3+$4+$7+$8}' /proc/stat; }; \
@@ -44,9 +45,13 @@ pub(super) fn exclusive_pool(bench: &mut Bench) -> Result<()> {
     const MOST: f64 = 0.05;
     write(bench, "[[rule]]\ncgroup = \"lab/**\"\npool = \"1\"\nexclusive = true")?;
     let busy = "for n in 1 2 3 4 5; do (while :; do :; done) & done; mkdir -p /sys/fs/cgroup/lab/x; \
-        (echo 0 > /sys/fs/cgroup/lab/x/cgroup.procs; while :; do :; done) & wait";
+        (echo 0 > /sys/fs/cgroup/lab/x/cgroup.procs; exec taskset 2 sh -c 'while :; do :; done') & \
+        wait";
     bench.guest.link.spawn("busy", &["sh", "-c", busy])?;
-    script(bench, "until grep -q . /sys/fs/cgroup/lab/x/cgroup.procs; do sleep 0.2; done; sleep 2")?;
+    script(
+        bench,
+        "until grep -q . /sys/fs/cgroup/lab/x/cgroup.procs; do sleep 0.2; done; sleep 2",
+    )?;
     let alone = foreign_share(bench)?;
     write(bench, "")?;
     script(bench, "sleep 3")?;
