@@ -42,7 +42,7 @@ const CHECKS: [Check; 9] = [
     ("SIGINT under traffic brings the default scheduler back", |bench| unload(bench, libc::SIGINT)),
     ("CPU hotplug under traffic restarts it", hotplug),
     ("it outlives its NIC", nic_disappears),
-    ("an exclusive pool is its cgroup's alone, and comes back", policy::exclusive_pool),
+    ("an exclusive pool is its cgroup's alone", policy::exclusive_pool),
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
     ("a bad policy keeps the old one in force", policy::bad_policy),
 ];
