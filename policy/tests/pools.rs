@@ -1,6 +1,8 @@
 //! From policies to CPUs, on a machine of two nodes with two cores of two SMT siblings each and a
 //! NIC on the second.
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use steer_policy::{CpuPlace, Plan, PlannedNic, Pools};
 use steer_topology::CpuSet;
 
