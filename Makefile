@@ -20,12 +20,14 @@ demo: build
 	$(BENCH) ab --pairs 5 --worlds hash --arms default,scx_steer --long-tool iperf3 --out $(DEMO)/iperf3
 	$(BENCH) ab --pairs 5 --worlds auto,hash,explicit --arms default,scx_steer,pinned --out $(DEMO)
 
-# The guest test runs on the lab's default kernel and on the newest series.
+# The guest test runs on the lab's default kernel and on the newest series; the last step is the
+# deterministic tier's.
 test: build
 	$(BENCH) kernel fetch 6.18
 	STEER_LAB=1 cargo test --release --workspace --no-fail-fast
 	$(BENCH) lab test --kernel 6.18
 	$(BENCH) lab test --kernel 7.2
+	$(BENCH) det selftest
 
 build: setup
 	cargo build --release --workspace

@@ -1,9 +1,9 @@
 #!/bin/sh
-# The deterministic tier, inside its guest: two NICs on one hub, the client in a network namespace
-# of its own. Everything that may take time waits for the guest's clock, which counts
-# instructions, or for another program, so that the same seed gives the same run. What was counted
-# goes to the console, each part behind a line "@@name".
-# From the kernel's command line, through init: $seed, $scheduler (scx_steer or default).
+# The deterministic tier, inside its guest. Everything that may take time waits for the guest's
+# clock, which counts instructions, or for another program, so that the same seed gives the same
+# run. What was counted goes to the console, each part behind a line "@@name".
+# From the kernel's command line, through init: $seed, $scheduler (a program of /bin, or default),
+# $workload (traffic or pipe).
 server=10.42.0.2
 state=/sys/kernel/sched_ext/state
 
@@ -24,53 +24,84 @@ await() { # await FILE TEXT: until the file holds the text
 	done
 }
 
-# The seed moves the run against the timer ticks, and the flows among the hash's buckets.
-spin=$((seed * 7919 % 50000))
-while [ $spin -gt 0 ]; do spin=$((spin - 1)); done
-port=$((20000 + seed * 104 % 30000))
+spin() { # spin N: moves what follows against the timer ticks
+	turns=$(($1 % 50000))
+	while [ $turns -gt 0 ]; do turns=$((turns - 1)); done
+}
 
-# The server's NIC is the one on a node's own bus; the other belongs to no node.
-for nic in eth0 eth1; do
-	if [ "$(cat /sys/class/net/$nic/device/../numa_node)" -gt 0 ]; then inner=$nic; else outer=$nic; fi
-done
-unshare -n sleep 100000 &
-client=$!
-until [ "$(readlink /proc/$client/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.1; done
-ip link set $outer netns $client
-inside() { nsenter --net=/proc/$client/ns/net "$@"; }
-inside ip address add 10.42.0.1/30 dev $outer
-inside ip link set $outer up
-ip address add $server/30 dev $inner
-ip link set $inner up
-
-if [ "$scheduler" != default ]; then
+load() {
+	[ "$scheduler" != default ] || return
 	$scheduler >/tmp/scheduler.out 2>/tmp/scheduler.err &
 	loaded=$!
 	await $state enabled
-fi
-scx_steer observe --lead 4 --duration 4 --tail 60 --json >/tmp/observe 2>/tmp/observe.err &
-observer=$!
-await /tmp/observe.err observing
-steer-bench server >/tmp/server.out 2>/tmp/server.err &
-await /tmp/server.out ready
-steer-bench hog --cpus 0-1 --cpus 2-3 >/tmp/hog.out 2>/tmp/hog.err &
-await /tmp/hog.out ready
-inside steer-bench client --server $server --long-rate 40Mbit --source-port $port --warmup 2 \
-	--duration 5 --json >/tmp/client 2>/tmp/client.err || fail "the client failed"
-[ "$scheduler" = default ] || grep -q enabled $state || fail "the scheduler was thrown out"
-kill -INT $observer
-wait $observer || fail "the observer failed"
+}
 
-echo "@@observe"
-cat /tmp/observe
-echo "@@client"
-cat /tmp/client
+unload() {
+	[ -n "$loaded" ] || return
+	grep -q enabled $state || fail "the scheduler was thrown out"
+	kill -INT $loaded
+	wait $loaded || fail "the scheduler failed"
+}
+
+# Two NICs on one hub: the server's is the one on a node's own bus, the other belongs to no node
+# and goes to a network namespace, where the client runs.
+connect() {
+	for nic in eth0 eth1; do
+		if [ "$(cat /sys/class/net/$nic/device/../numa_node)" -gt 0 ]; then inner=$nic; else outer=$nic; fi
+	done
+	unshare -n sleep 100000 &
+	client=$!
+	until [ "$(readlink /proc/$client/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.1; done
+	ip link set $outer netns $client
+	inside ip address add 10.42.0.1/30 dev $outer
+	inside ip link set $outer up
+	ip address add $server/30 dev $inner
+	ip link set $inner up
+}
+
+inside() { nsenter --net=/proc/$client/ns/net "$@"; }
+
+# The seed also chooses the source ports, and so moves the flows among the hash's buckets.
+traffic() {
+	port=$((20000 + seed * 104 % 30000))
+	scx_steer observe --lead 4 --duration 4 --tail 60 --json >/tmp/observe 2>/tmp/observe.err &
+	observer=$!
+	await /tmp/observe.err observing
+	steer-bench server >/tmp/server.out 2>/tmp/server.err &
+	await /tmp/server.out ready
+	steer-bench hog --cpus 0-1 --cpus 2-3 >/tmp/hog.out 2>/tmp/hog.err &
+	await /tmp/hog.out ready
+	inside steer-bench client --server $server --long-rate 40Mbit --source-port $port --warmup 2 \
+		--duration 5 --json >/tmp/client 2>/tmp/client.err || fail "the client failed"
+	kill -INT $observer
+	wait $observer || fail "the observer failed"
+	echo "@@observe"
+	cat /tmp/observe
+	echo "@@client"
+	cat /tmp/client
+}
+
+# Two processes that wake each other, on one CPU and wherever the scheduler puts them. Of two
+# lengths, so that what starting and ending costs can be taken out.
+pipe() {
+	for round in 1 2 3 4 5; do
+		spin $((seed * 7919 + round * 104729))
+		for loops in 1000 5000; do
+			echo "@@pipe/one/$round/$loops"
+			taskset 1 perf bench sched pipe --loop $loops 2>/tmp/perf.err || fail "perf failed"
+			echo "@@pipe/any/$round/$loops"
+			perf bench sched pipe --loop $loops 2>/tmp/perf.err || fail "perf failed"
+		done
+	done
+}
+
+spin $((seed * 7919))
+[ "$workload" = pipe ] || connect
+load
+$workload
 for counters in interrupts softirqs stat vmstat schedstat net/dev net/snmp; do
 	echo "@@$counters"
 	cat /proc/$counters
 done
-if [ -n "$loaded" ]; then
-	kill -INT $loaded
-	wait $loaded || fail "the scheduler failed"
-fi
+unload
 echo "@@end"

@@ -26,6 +26,7 @@ for word in $(cat /proc/cmdline); do
 	lab.mode=*) mode=${word#lab.mode=} ;;
 	lab.seed=*) export seed=${word#lab.seed=} ;;
 	lab.scheduler=*) export scheduler=${word#lab.scheduler=} ;;
+	lab.workload=*) export workload=${word#lab.workload=} ;;
 	esac
 done
 if [ -n "$address" ]; then

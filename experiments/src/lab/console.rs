@@ -54,11 +54,6 @@ impl Console {
         format!("the guest's console ends with:\n{}", lines.join("\n"))
     }
 
-    /// All lines that are kept.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        self.shared().lines.iter().cloned().collect()
-    }
-
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
@@ -12,10 +12,17 @@ use super::emulator::Emulator;
 use super::kernel::Kernel;
 use super::net::{self, Net};
 use super::shape::{Shape, words};
-use super::tool;
+use super::tool::{self, Running};
 
 /// What runs the guest's instructions, for the record; [`Tier`] says how it is asked for.
 pub(crate) const ACCELERATOR: &str = "tcg";
+/// Nanoseconds that the guest's clock goes forward per instruction in the deterministic tier, as the
+/// power of two that QEMU takes.
+const CLOCK_SHIFT: u32 = 2;
+/// The same as a number: a span on the guest's clock is a count of instructions, over all CPUs, plus
+/// the time in which all of them idled.
+pub(crate) const NANOSECONDS_PER_INSTRUCTION: u32 = 1 << CLOCK_SHIFT;
+
 /// How the guest keeps time and what its NIC is plugged into.
 pub(crate) enum Tier<'a> {
     /// Real time, the NIC on a tap: traffic comes from this machine.
@@ -40,9 +47,10 @@ impl Tier<'_> {
                 ))
             }
             // Serial output only, as even the end of a standard input is an event from outside;
-            // -seed, or the kernel is handed a random number at boot.
+            // -seed, or the kernel is handed a random number at boot; tb-size (MiB), or it depends
+            // on this machine's memory when translations are thrown away.
             Self::Deterministic(console) => words(&format!(
-                "-accel tcg,thread=single -icount shift=2,sleep=off -seed 1 \
+                "-accel tcg,thread=single,tb-size=512 -icount shift={CLOCK_SHIFT},sleep=off -seed 1 \
                  -chardev file,id=console,path=/proc/self/fd/{} -serial chardev:console \
                  -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed \
                  -netdev hubport,id=net0,hubid=0 -netdev hubport,id=net1,hubid=0 \
@@ -119,9 +127,7 @@ impl Machine<'_> {
     /// # Errors
     /// When QEMU is not installed.
     pub(crate) fn start(&self, console: &Console) -> Result<Qemu> {
-        let mut command = self.command()?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| tool::not_started(&command, error))?;
+        let mut child = Running::start(&mut self.command()?)?;
         let streams: [Option<Box<dyn Read + Send>>; 2] = [
             child.stdout.take().map(|stream| Box::new(stream) as _),
             child.stderr.take().map(|stream| Box::new(stream) as _),
@@ -149,21 +155,13 @@ impl Machine<'_> {
 /// A running QEMU; killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Qemu {
-    child: Child,
+    child: Running,
 }
 
 impl Qemu {
     /// Whether the guest has ended.
     pub(crate) fn ended(&mut self) -> Result<bool> {
         Ok(self.child.try_wait().context("waiting for QEMU")?.is_some())
-    }
-}
-
-impl Drop for Qemu {
-    fn drop(&mut self) {
-        // Both fail only if it is gone already, which is what is wanted.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

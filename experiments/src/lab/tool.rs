@@ -1,9 +1,10 @@
 //! Runs programs of the machine: as a step that must succeed, or as a child that cannot outlive us.
 
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{Context, Error, Result, bail};
 use rustix::process::Signal;
@@ -36,6 +37,43 @@ pub(crate) fn bytes(command: &mut Command, step: &str) -> Result<Vec<u8>> {
         bail!("{step} failed ({status}): {last}");
     }
     Ok(stdout)
+}
+
+/// A child process; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Running(Child);
+
+impl Running {
+    /// Starts it with its output and errors to be read from here.
+    ///
+    /// # Errors
+    /// When the program is not installed.
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().map(Self).map_err(|error| not_started(command, error))
+    }
+}
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail only if it is gone already, which is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Explains why a program did not start.

@@ -1,7 +1,7 @@
 //! The load generators on the host: our client, and iperf3 beside it if that sends the long flows.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::workload::WorkloadArgs;
 use crate::lab::net::Net;
-use crate::lab::tool;
+use crate::lab::tool::Running;
 
 /// Time beyond warm-up and sample for connecting, draining and the exchange of results.
 const GRACE: Duration = Duration::from_secs(40);
@@ -107,15 +107,14 @@ fn long_of_iperf(reports: &[String]) -> Result<Value> {
 
 /// One generator; killed when dropped.
 struct Generator {
-    child: Child,
+    child: Running,
     output: Option<JoinHandle<String>>,
     errors: Option<JoinHandle<String>>,
 }
 
 impl Generator {
     fn start(mut command: Command) -> Result<Self> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| tool::not_started(&command, error))?;
+        let mut child = Running::start(&mut command)?;
         let output = child.stdout.take().map(|mut stream| {
             thread::spawn(move || {
                 let mut text = String::new();
@@ -142,14 +141,6 @@ impl Generator {
         let output = text(self.output.take());
         ensure!(status.success(), "{status}: {} {output}", text(self.errors.take()).trim());
         Ok(output)
-    }
-}
-
-impl Drop for Generator {
-    fn drop(&mut self) {
-        // Both fail only if it is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

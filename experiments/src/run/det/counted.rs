@@ -1,0 +1,120 @@
+//! What one deterministic run counted, and where two runs differ.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What the guest's script prints before each part, and at the end.
+const MARK: &str = "@@";
+const END: &str = "@@end";
+
+/// What one run counted. Equal for runs of the same seed, kernel, programs and QEMU.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Counted {
+    /// Version of this format.
+    pub(super) version: u32,
+    /// What ran.
+    pub(super) workload: &'static str,
+    pub(super) seed: u32,
+    pub(super) scheduler: String,
+    pub(super) kernel: String,
+    pub(super) qemu: String,
+    /// Hex SHA-256 of the guest's root file system: of scripts and programs.
+    pub(super) programs: String,
+    /// Reports of the workload's programs, by name.
+    pub(super) reports: BTreeMap<&'static str, Value>,
+    /// Files of /proc at the end, by name.
+    pub(super) counters: BTreeMap<String, String>,
+}
+
+impl Counted {
+    /// Where two runs differ: whole reports, and the first line that does of each counter file.
+    pub(super) fn differences(&self, other: &Self) -> Vec<String> {
+        let reports = self.reports.iter().filter_map(|(name, one)| {
+            let two = other.reports.get(name).unwrap_or(&Value::Null);
+            (one != two).then(|| format!("{name}: {one} became {two}"))
+        });
+        let counters = self.counters.iter().filter_map(|(name, one)| {
+            let two = other.counters.get(name).map_or("", String::as_str);
+            let (one, two) = first_difference(one, two)?;
+            Some(format!("{name}: {one} became {two}"))
+        });
+        reports.chain(counters).collect()
+    }
+}
+
+/// The first line in which two texts differ; a missing one is empty.
+fn first_difference<'a>(one: &'a str, two: &'a str) -> Option<(&'a str, &'a str)> {
+    let (mut one, mut two) = (one.lines(), two.lines());
+    loop {
+        match (one.next(), two.next()) {
+            (None, None) => return None,
+            (one, two) if one == two => {}
+            (one, two) => return Some((one.unwrap_or_default(), two.unwrap_or_default())),
+        }
+    }
+}
+
+/// The parts of what the guest said, by name; `None` if it did not come to the end. What was said
+/// before the first mark is no part.
+pub(super) fn parts(said: &str) -> Option<BTreeMap<String, String>> {
+    let mut parts: BTreeMap<String, String> = BTreeMap::new();
+    let mut current = None;
+    for line in said.lines().map(str::trim_end) {
+        match (line.strip_prefix(MARK), &current) {
+            (Some(_), _) if line == END => return Some(parts),
+            (Some(name), _) => current = Some(name.to_owned()),
+            (None, Some(name)) => parts.entry(name.clone()).or_default().extend([line, "\n"]),
+            (None, None) => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(counters: &[(&str, &str)]) -> Counted {
+        let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+        Counted {
+            version: 1,
+            workload: "traffic",
+            seed: 1,
+            scheduler: String::new(),
+            kernel: String::new(),
+            qemu: String::new(),
+            programs: String::new(),
+            reports: BTreeMap::new(),
+            counters: counters.iter().map(own).collect(),
+        }
+    }
+
+    #[test]
+    fn splits_what_was_said_into_parts() {
+        let said = "boot\r\n@@a\r\n1\r\n2\r\n@@net/dev\r\n3\r\n@@end\r\nbye\r\n";
+        let expected = [("a", "1\n2\n"), ("net/dev", "3\n")];
+        assert_eq!(parts(said), Some(expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into()));
+        assert_eq!(parts("@@a\n1\n"), None);
+    }
+
+    #[test]
+    fn shows_the_first_line_that_differs() {
+        let one = counted(&[("stat", "cpu 1\nctxt 5\n")]);
+        assert!(one.differences(&one).is_empty());
+        let two = counted(&[("stat", "cpu 1\nctxt 6\n")]);
+        assert_eq!(one.differences(&two), ["stat: ctxt 5 became ctxt 6"]);
+        let longer = counted(&[("stat", "cpu 1\nctxt 5\nbtime 7\n")]);
+        assert_eq!(one.differences(&longer), ["stat:  became btime 7"]);
+    }
+
+    #[test]
+    fn shows_reports_that_differ() {
+        let mut one = counted(&[]);
+        let mut two = counted(&[]);
+        one.reports.insert("observe", 1.into());
+        two.reports.insert("observe", 2.into());
+        assert_eq!(one.differences(&two), ["observe: 1 became 2"]);
+    }
+}

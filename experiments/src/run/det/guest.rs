@@ -1,0 +1,172 @@
+//! Runs guests of the deterministic tier, all from one root file system: programs that are built
+//! anew meanwhile do not slip into the next run.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::MemfdFlags;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::counted::{self, Counted};
+use super::{DEFAULT, RunArgs, Workload, pipe};
+use crate::lab::console::Console;
+use crate::lab::emulator::Emulator;
+use crate::lab::initramfs;
+use crate::lab::kernel::Kernel;
+use crate::lab::progress::Progress;
+use crate::lab::qemu::{Machine, Tier};
+use crate::lab::shape::Shape;
+
+/// Runs of 25 to 60 s were seen on an idle machine, of 260 s on a busy one.
+const LONGEST: Duration = Duration::from_secs(900);
+
+/// All that the runs of one command share.
+#[derive(Debug)]
+pub(super) struct Packed {
+    kernel: Kernel,
+    initramfs: OwnedFd,
+    /// Of the initramfs, in hex.
+    sha256: String,
+    shape: Shape,
+    workload: Workload,
+    scheduler: String,
+}
+
+impl Packed {
+    /// Gets the kernel and packs the programs.
+    ///
+    /// # Errors
+    /// When a part is missing, or the scheduler is not among the programs.
+    pub(super) fn new(args: &RunArgs, progress: &Progress) -> Result<Self> {
+        let mut programs = args.guest.programs()?;
+        if args.workload == Workload::Pipe {
+            programs.push(pipe::program()?);
+        }
+        check_scheduler(&args.scheduler, &programs)?;
+        let kernel = args.guest.source.get(&args.guest.kernel, progress)?;
+        let initramfs = initramfs::pack(&kernel, &programs)?;
+        let digest = Sha256::digest(content(initramfs.try_clone()?)?);
+        Ok(Self {
+            kernel,
+            initramfs,
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            shape: args.guest.shape,
+            workload: args.workload,
+            scheduler: args.scheduler.clone(),
+        })
+    }
+
+    /// Boots a guest, lets it run to its end and reads what it counted.
+    ///
+    /// # Errors
+    /// When something fails in the guest or it does not end; with the end of its console.
+    pub(super) fn run(&self, seed: u32, progress: &Progress) -> Result<Counted> {
+        let workload = self.workload.name();
+        progress.step(format!("{workload}, seed {seed}, {}", self.scheduler));
+        let console = Console::default();
+        let said = self.said(seed, &console)?;
+        said.lines().for_each(|line| console.push(line.trim_end()));
+        let mut parts = counted::parts(&said).with_context(|| {
+            format!("the guest ended before its script did; {}", console.tail())
+        })?;
+        if let Some(failure) = parts.remove("failed") {
+            bail!("in the guest: {failure}");
+        }
+        Ok(Counted {
+            version: 1,
+            workload,
+            seed,
+            scheduler: self.scheduler.clone(),
+            kernel: self.kernel.release.clone(),
+            qemu: Emulator::find()?.version,
+            programs: self.sha256.clone(),
+            reports: self.reports(&mut parts)?,
+            counters: parts,
+        })
+    }
+
+    /// All that a guest says on its serial console until it ends.
+    fn said(&self, seed: u32, console: &Console) -> Result<String> {
+        let serial = rustix::fs::memfd_create("console", MemfdFlags::CLOEXEC)
+            .context("making a file for the guest's console")?;
+        let mode = format!(
+            "det lab.seed={seed} lab.scheduler={} lab.workload={}",
+            self.scheduler,
+            self.workload.name()
+        );
+        let machine = Machine {
+            kernel: &self.kernel,
+            initramfs: &self.initramfs,
+            shape: self.shape,
+            tier: Tier::Deterministic(&serial),
+            mode: &mode,
+        };
+        let mut qemu = machine.start(console)?;
+        let deadline = Instant::now() + LONGEST;
+        while !qemu.ended()? {
+            ensure!(Instant::now() < deadline, "the guest did not end within {LONGEST:?}");
+            thread::sleep(Duration::from_millis(200));
+        }
+        Ok(String::from_utf8_lossy(&content(serial)?).into_owned())
+    }
+
+    /// Takes the workload's reports out of the parts.
+    fn reports(
+        &self,
+        parts: &mut BTreeMap<String, String>,
+    ) -> Result<BTreeMap<&'static str, Value>> {
+        match self.workload {
+            Workload::Traffic => ["observe", "client"]
+                .into_iter()
+                .map(|name| {
+                    let text = parts.remove(name).unwrap_or_default();
+                    let report = serde_json::from_str(&text);
+                    Ok((name, report.with_context(|| format!("reading the {name} part"))?))
+                })
+                .collect(),
+            Workload::Pipe => Ok([("pipe", serde_json::to_value(pipe::take(parts)?)?)].into()),
+        }
+    }
+}
+
+/// All that was written to a memory file.
+fn content(memory: OwnedFd) -> Result<Vec<u8>> {
+    let mut file = File::from(memory);
+    let mut content = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut content)).context("reading a memory file")?;
+    Ok(content)
+}
+
+/// The scheduler is a word on the kernel's command line and a program in the guest's /bin.
+fn check_scheduler(name: &str, programs: &[PathBuf]) -> Result<()> {
+    let is_program =
+        programs.iter().any(|path| Path::new(path).file_name().is_some_and(|file| file == name));
+    ensure!(
+        name == DEFAULT || (is_program && !name.contains(char::is_whitespace)),
+        "no program {name:?} goes into the guest: name it with --with, or write {DEFAULT}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheduler_is_the_default_or_a_program_of_the_guest() {
+        let programs = [PathBuf::from("/usr/bin/scx_simple"), PathBuf::from("/tmp/a b")];
+        for good in ["default", "scx_simple"] {
+            check_scheduler(good, &programs).unwrap();
+        }
+        for bad in ["scx_simpl", "a b", ""] {
+            assert!(check_scheduler(bad, &programs).is_err(), "{bad:?} was accepted");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `--workload pipe`: the instructions of a wake-up, counted from outside. The guest's clock goes
+//! forward by a fixed step per instruction, of any CPU, so the time that more loops take is the
+//! number of instructions they need, in kernel and user space, all CPUs together.
+//!
+//! When every CPU idles the clock jumps to the next timer. That does not happen in the loops: one
+//! of the two processes always runs or is about to.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+
+use crate::lab::qemu::NANOSECONDS_PER_INSTRUCTION;
+use crate::stats::median;
+
+/// What measures in the guest; Debian's package linux-perf.
+const PERF: &str = "/usr/bin/perf";
+/// Beginning of the names of the parts; then placement, round and number of loops.
+const PART: &str = "pipe/";
+/// A loop is a write to the other process and its answer.
+const WAKEUPS_PER_LOOP: f64 = 2.0;
+
+/// What a wake-up costs, from the write of one process to the read of the other, system calls
+/// included.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Pipe {
+    /// Both processes pinned to CPU 0.
+    one: Cost,
+    /// Both wherever the scheduler puts them.
+    any: Cost,
+}
+
+/// Instructions per wake-up.
+#[derive(Debug, PartialEq, Serialize)]
+struct Cost {
+    /// Median of the rounds.
+    instructions: f64,
+    /// Every round, in order; they start at different moments between two timer ticks.
+    rounds: Vec<f64>,
+}
+
+/// The program to take into the guest.
+///
+/// # Errors
+/// When it is not installed.
+pub(super) fn program() -> Result<PathBuf> {
+    let path = PathBuf::from(PERF);
+    ensure!(path.is_file(), "{PERF} is not installed: run make setup");
+    Ok(path)
+}
+
+/// Takes perf's outputs out of the parts.
+///
+/// # Errors
+/// When one is missing or is not perf's.
+pub(super) fn take(parts: &mut BTreeMap<String, String>) -> Result<Pipe> {
+    let names: Vec<String> = parts.keys().filter(|name| name.starts_with(PART)).cloned().collect();
+    // by placement and round: total times in µs, by number of loops
+    let mut times: BTreeMap<(String, u32), BTreeMap<u32, f64>> = BTreeMap::new();
+    for name in names {
+        let output = parts.remove(&name).unwrap_or_default();
+        let (placement, round, loops) =
+            read_name(&name).with_context(|| format!("{name} names no part of pipe"))?;
+        let each = microseconds_per_loop(&output)
+            .with_context(|| format!("{name}: perf said something else: {output}"))?;
+        let total = each * f64::from(loops);
+        times.entry((placement.to_owned(), round)).or_default().insert(loops, total);
+    }
+    Ok(Pipe { one: cost("one", &times)?, any: cost("any", &times)? })
+}
+
+fn read_name(name: &str) -> Option<(&str, u32, u32)> {
+    let mut words = name.strip_prefix(PART)?.split('/');
+    Some((words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+/// From a line such as `      24.600000 usecs/op`.
+fn microseconds_per_loop(output: &str) -> Option<f64> {
+    output.lines().find_map(|line| line.trim().strip_suffix("usecs/op")?.trim().parse().ok())
+}
+
+/// The cost of one more wake-up: what the longest bench of a round took longer than the shortest.
+fn cost(placement: &str, times: &BTreeMap<(String, u32), BTreeMap<u32, f64>>) -> Result<Cost> {
+    let rounds: Option<Vec<f64>> = times
+        .iter()
+        .filter(|((of, _), _)| of == placement)
+        .map(|(_, by_loops)| {
+            let (few, short) = by_loops.first_key_value()?;
+            let (many, long) = by_loops.last_key_value()?;
+            let wakeups = f64::from(many - few) * WAKEUPS_PER_LOOP;
+            let nanoseconds = (long - short) * 1000.0;
+            let instructions = nanoseconds / f64::from(NANOSECONDS_PER_INSTRUCTION) / wakeups;
+            // a tenth of an instruction is below what perf's microseconds can tell
+            instructions.is_finite().then(|| (instructions * 10.0).round() / 10.0)
+        })
+        .collect();
+    let rounds = rounds.with_context(|| format!("pipe/{placement} ran with one length only"))?;
+    let instructions = median(&rounds).with_context(|| format!("pipe/{placement} did not run"))?;
+    Ok(Cost { instructions, rounds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn perf(microseconds: f64) -> String {
+        format!(
+            "# Running 'sched/pipe' benchmark:\n# Executed 1000 pipe operations between two \
+             processes\n\n     Total time: 0.013 [sec]\n\n      {microseconds:.6} usecs/op\n          \
+             74917 ops/sec\n"
+        )
+    }
+
+    /// Parts where starting costs 500 µs and a loop the given ones.
+    fn parts(one: &[f64], any: &[f64]) -> BTreeMap<String, String> {
+        let mut parts = BTreeMap::from([("stat".to_owned(), "cpu 1".to_owned())]);
+        for (placement, rounds) in [("one", one), ("any", any)] {
+            for (round, each) in rounds.iter().enumerate() {
+                for loops in [1000.0, 5000.0] {
+                    let output = perf(each + 500.0 / loops);
+                    parts.insert(format!("pipe/{placement}/{}/{loops}", round + 1), output);
+                }
+            }
+        }
+        parts
+    }
+
+    #[test]
+    fn takes_out_what_starting_costs() {
+        let mut parts = parts(&[8.0, 16.0, 12.0], &[40.0, 40.0, 40.0]);
+        let pipe = take(&mut parts).unwrap();
+        assert_eq!(pipe.one.rounds, [1000.0, 2000.0, 1500.0]);
+        assert_eq!((pipe.one.instructions, pipe.any.instructions), (1500.0, 5000.0));
+        assert_eq!(parts.into_keys().collect::<Vec<_>>(), ["stat"], "the others stay");
+    }
+
+    #[test]
+    fn says_which_part_is_missing_or_wrong() {
+        let message =
+            |parts: &mut BTreeMap<String, String>| format!("{:#}", take(parts).unwrap_err());
+        assert!(message(&mut parts(&[8.0], &[])).contains("pipe/any did not run"));
+        let mut short = parts(&[8.0], &[8.0]);
+        short.remove("pipe/any/1/1000");
+        assert!(message(&mut short).contains("pipe/any ran with one length only"));
+        let mut garbled = parts(&[8.0], &[8.0]);
+        garbled.insert("pipe/any/1/1000".to_owned(), "perf: not found".to_owned());
+        assert!(message(&mut garbled).contains("perf: not found"));
+    }
+}
