@@ -19,7 +19,7 @@ mod telemetry;
 mod threads;
 
 pub use counters::Counters;
-pub use observer::{LoadedObserver, Observer};
+pub use observer::{LoadedObserver, ObservedCgroup, Observer};
 pub use origins::Origins;
 pub use plan::Plan;
 pub use policies::{CgroupEvent, Policies};

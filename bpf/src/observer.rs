@@ -27,6 +27,15 @@ use skel::{ObserverSkel, ObserverSkelBuilder};
 /// `BPF_F_TEST_RUN_ON_CPU` (include/uapi/linux/bpf.h), a macro and so not in the bindings.
 const TEST_RUN_ON_CPU: u32 = 1;
 
+/// Whose traffic is observed: a cgroup's threads and those of all below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObservedCgroup {
+    /// The inode of its folder.
+    pub id: u64,
+    /// How far below the root it is; the root itself has 0.
+    pub depth: u32,
+}
+
 /// The loaded programs; nothing is measured yet.
 pub struct LoadedObserver<'obj>(ObserverSkel<'obj>);
 
@@ -34,7 +43,8 @@ pub struct LoadedObserver<'obj>(ObserverSkel<'obj>);
 pub struct Observer<'obj>(ObserverSkel<'obj>);
 
 impl<'obj> LoadedObserver<'obj> {
-    /// Loads the object. Needs CAP_BPF and CAP_PERFMON, or root; no sched_ext.
+    /// Loads the object. Needs CAP_BPF and CAP_PERFMON, or root; no sched_ext. All traffic outside
+    /// of `cgroup`, if one is given, counts as none.
     ///
     /// # Errors
     /// Whatever step failed: opening, a kernel without the tracepoints, the verifier.
@@ -42,10 +52,15 @@ impl<'obj> LoadedObserver<'obj> {
         slot: &'obj mut ObjectSlot,
         classes: &intf::class_settings,
         plan: &Plan,
+        cgroup: Option<ObservedCgroup>,
     ) -> Result<Self> {
         let mut skel = ObserverSkelBuilder::default().open(slot).context("opening the observer")?;
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
         intf::copy_to_skeleton(classes, &mut rodata.class_settings);
+        if let Some(cgroup) = cgroup {
+            rodata.observed_cgroup = cgroup.id;
+            rodata.observed_depth = cgroup.depth;
+        }
         rodata.own_namespace = plan.origins.namespace;
         rodata.smallest_napi = plan.origins.smallest_napi.unwrap_or(u32::MAX);
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;

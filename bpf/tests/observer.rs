@@ -4,16 +4,23 @@
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::{
+    fs,
     io::{Read, Write},
     mem::MaybeUninit,
     net::{TcpListener, TcpStream},
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
-use steer_bpf::{LoadedObserver, Origins, Plan, intf::*};
+use steer_bpf::{LoadedObserver, ObservedCgroup, Origins, Plan, intf::*};
 
 mod common;
+
+/// Each test counts all traffic of this machine, so they take turns.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// Two CPUs of one cache; CPU 0 is NIC-local to the loopback device, which stands in for a NIC
 /// here: what is tested is the counting.
@@ -62,9 +69,12 @@ fn bytes_time_and_softirq_are_counted_where_they_happen() {
     if !common::is_root("bytes_time_and_softirq_are_counted_where_they_happen") {
         return;
     }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut slot = MaybeUninit::uninit();
-    let observer =
-        LoadedObserver::load(&mut slot, &common::settings(), &plan()).unwrap().attach().unwrap();
+    let observer = LoadedObserver::load(&mut slot, &common::settings(), &plan(), None)
+        .unwrap()
+        .attach()
+        .unwrap();
     let before = observer.read(0..2).unwrap();
     let start = Instant::now();
     bulk_transfer(0, 64 << 20);
@@ -99,4 +109,28 @@ fn bytes_time_and_softirq_are_counted_where_they_happen() {
     let busy = grew(&before, &after, &all_time);
     assert!(busy > elapsed / 4, "the spinning thread alone is a good part: {busy} of {elapsed}");
     assert!(busy < elapsed * 21 / 10, "no time is counted twice: {busy} of 2 x {elapsed}");
+}
+
+#[test]
+fn the_traffic_of_other_cgroups_can_be_left_out() {
+    if !common::is_root("the_traffic_of_other_cgroups_can_be_left_out") {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mounts = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup"].map(Path::new);
+    let root = mounts.into_iter().find(|root| root.join("cgroup.controllers").exists()).unwrap();
+    let empty = root.join(format!("steer-test-{}", std::process::id()));
+    fs::create_dir(&empty).unwrap();
+    let seen = [(root, 0), (empty.as_path(), 1)].map(|(folder, depth)| {
+        let cgroup = ObservedCgroup { id: fs::metadata(folder).unwrap().ino(), depth };
+        let mut slot = MaybeUninit::uninit();
+        let loaded = LoadedObserver::load(&mut slot, &common::settings(), &plan(), Some(cgroup));
+        let observer = loaded.unwrap().attach().unwrap();
+        bulk_transfer(0, 1 << 20);
+        let counted = observer.read(0..2).unwrap();
+        counted.iter().map(|cpu| cpu.received_bytes.iter().sum::<u64>()).sum::<u64>()
+    });
+    fs::remove_dir(&empty).unwrap();
+    assert!(seen[0] >= 1 << 20, "all threads are below the root: {seen:?}");
+    assert_eq!(seen[1], 0, "none is in the new cgroup");
 }

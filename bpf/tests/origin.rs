@@ -93,7 +93,7 @@ fn transfer(
     let cpus = vec![cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0 }; 64];
     let plan = Plan { cpus, nr_llcs: 1, origins };
     let mut slot = MaybeUninit::uninit();
-    let loaded = LoadedObserver::load(&mut slot, &common::settings(), &plan).unwrap();
+    let loaded = LoadedObserver::load(&mut slot, &common::settings(), &plan, None).unwrap();
     let observer = loaded.attach().unwrap();
     rounds.send(()).unwrap();
     let mut stream = TcpStream::connect((server, 7777)).unwrap();

@@ -104,11 +104,16 @@ pub(crate) struct TopologyArgs {
 #[command(after_help = "\
 Examples:
   sudo scx_steer observe                         until Ctrl-C
-  sudo scx_steer observe --duration 10 --json > placement.json")]
+  sudo scx_steer observe --duration 10 --json > placement.json
+  sudo scx_steer observe --cgroup system.slice/nginx.service --duration 10")]
 pub(crate) struct ObserveArgs {
     /// Measure for this long; without it, until SIGINT or SIGTERM.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) duration: Option<Seconds>,
+    /// Observe only the traffic of this cgroup and those below it; all else counts as without
+    /// traffic. The path goes from the cgroup2 root.
+    #[arg(long, value_name = "CGROUP")]
+    pub(crate) cgroup: Option<String>,
     /// Attach this long before measuring begins.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) lead: Option<Seconds>,

@@ -1,5 +1,6 @@
 //! scx_steer: a network-aware CPU scheduler for Linux.
 
+mod cgroups;
 mod cli;
 mod logging;
 mod observe;

@@ -30,6 +30,10 @@ char _license[] SEC("license") = "GPL";
 
 const volatile struct class_settings class_settings;
 
+/* Threads in this cgroup (its id, its depth below the root) and below count; 0: all threads. */
+const volatile u64 observed_cgroup;
+const volatile u32 observed_depth;
+
 /*
  * The settings, as the pure functions take them. The compiler sees a constant of
  * zeros and would compute with that once `volatile` is cast away: hide the origin.
@@ -265,6 +269,8 @@ static int observe_traffic(struct sock *sk, int ret, u8 direction)
 	struct thread_load *thread;
 	struct traffic t;
 
+	if (observed_cgroup && bpf_get_current_ancestor_cgroup_id(observed_depth) != observed_cgroup)
+		return 0;
 	if (!c || !account_traffic(&t, sk, ret, direction, classes()))
 		return 0;
 	if (direction == DIR_RECEIVE) {

@@ -15,6 +15,7 @@ use steer_policy::{Plan, Settings};
 use steer_topology::{CpuSet, Machine, NetworkDevices};
 
 use crate::{
+    cgroups,
     cli::ObserveArgs,
     observe::{report::Report, timeline::Timeline},
     preflight::{self, Need},
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
         &mut slot,
         &translate::classes(&settings.classification),
         &translate::plan(&plan, &NetworkDevices::now()?)?,
+        args.cgroup.as_deref().map(cgroups::observed).transpose()?,
     )?;
     let observer = loaded.attach()?;
     eprintln!("observing");
@@ -58,7 +60,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
     let elapsed = start.elapsed();
     let after = observer.read(online.iter())?;
 
-    let report = Report::new(&plan, elapsed, &before, &after, timeline);
+    let report = Report::new(&plan, args.cgroup.clone(), elapsed, &before, &after, timeline);
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {

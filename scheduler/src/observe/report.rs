@@ -24,6 +24,8 @@ pub(crate) struct Report {
     /// The sched_ext scheduler in force, or "default".
     scheduler: String,
     duration_s: f64,
+    /// Whose traffic was observed; all threads' if absent.
+    cgroup: Option<String>,
     nics: Vec<ReportedNic>,
     long: LongClass,
     short: ShortClass,
@@ -82,6 +84,7 @@ impl Report {
     /// The metrics of what happened between two readings.
     pub(crate) fn new(
         plan: &Plan,
+        cgroup: Option<String>,
         elapsed: Duration,
         before: &[observed_cpu],
         after: &[observed_cpu],
@@ -129,6 +132,7 @@ impl Report {
             kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
             scheduler: read("/sys/kernel/sched_ext/root/ops").unwrap_or_else(|| "default".into()),
             duration_s: seconds,
+            cgroup,
             nics: plan
                 .nics
                 .iter()
@@ -175,6 +179,9 @@ impl fmt::Display for Report {
             None => "nothing seen".into(),
         };
         writeln!(f, "{:.1} s under {} on {}", self.duration_s, self.scheduler, self.kernel)?;
+        if let Some(cgroup) = &self.cgroup {
+            writeln!(f, "traffic of cgroup {cgroup} only; all else counts as without traffic")?;
+        }
         for nic in &self.nics {
             writeln!(f, "NIC {}: NIC-local CPUs {}", nic.name, nic.local_cpus)?;
         }

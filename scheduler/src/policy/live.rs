@@ -11,7 +11,8 @@ use log::{error, info, warn};
 use steer_bpf::Scheduler;
 use steer_policy::{CgroupTree, Effective, Plan, Pools};
 
-use super::{cgroups, check::count, load, watch::Watch};
+use super::{check::count, load, watch::Watch};
+use crate::cgroups;
 use crate::{signals::Flag, translate};
 
 /// The policy files and what they come to.

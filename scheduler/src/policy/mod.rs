@@ -1,7 +1,6 @@
 //! `scx_steer policy`: check the policy files, say what they come to on this host, and why.
 
 mod args;
-mod cgroups;
 mod check;
 mod explain;
 mod live;

@@ -6,7 +6,8 @@ use anyhow::Result;
 use serde::Serialize;
 use steer_policy::{CgroupTree, Effective, Location, PolicyId, ProcessPolicy, Rule, RuleId, Sets};
 
-use super::{args::ShowArgs, cgroups, check::count, load};
+use super::{args::ShowArgs, check::count, load};
+use crate::cgroups;
 
 /// Prints what the policy files come to for the cgroups of this host.
 pub(crate) fn run(args: &ShowArgs) -> Result<()> {

@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use rustix::io::Errno;
+use steer_bpf::ObservedCgroup;
 use steer_policy::{Cgroup, CgroupTree};
 
 /// The cgroup2 mount. On hybrid hosts it is not /sys/fs/cgroup, which holds version 1 there.
@@ -21,6 +22,15 @@ pub(crate) fn mount_point() -> Result<PathBuf> {
         "cgroup2 is not mounted (no such line in /proc/self/mountinfo): \
          mount -t cgroup2 none /sys/fs/cgroup",
     )
+}
+
+/// The cgroup at `path` from the cgroup2 root, as the observer knows it.
+pub(crate) fn observed(path: &str) -> Result<ObservedCgroup> {
+    let folder = mount_point()?.join(path.trim_matches('/'));
+    let found = fs::metadata(&folder)
+        .with_context(|| format!("{path} is no cgroup: {} cannot be read", folder.display()))?;
+    let depth = path.split('/').filter(|name| !name.is_empty()).count();
+    Ok(ObservedCgroup { id: found.ino(), depth: u32::try_from(depth)? })
 }
 
 /// The cgroup2 mount in a mountinfo (proc_pid_mountinfo(5)): the one that shows the whole tree,
