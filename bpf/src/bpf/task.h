@@ -14,6 +14,9 @@ struct policy_cache {
 	bool by_name;
 };
 
+/* How many of its last bursts are kept per thread, for `policy explain`. */
+enum { KEPT_BURSTS = 4 };
+
 /* What the scheduler knows of a thread. */
 struct task_ctx {
 	struct thread_load load;
@@ -27,6 +30,8 @@ struct task_ctx {
 	u32 counted_window; /* the last window it was counted in (cores.bpf.h), and where */
 	s32 counted_cpu;
 	struct policy_cache policy;
+	u64 bursts[KEPT_BURSTS]; /* bytes of those it moved last */
+	u32 newest_burst;	 /* index of the last, counted on without end */
 	bool spilled; /* sent away from a home that is fixed and saturated */
 	u8 queued_as; /* its class when it began to wait */
 };

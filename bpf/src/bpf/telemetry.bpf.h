@@ -90,6 +90,14 @@ static struct thread_load *load_of(struct task_struct *p, struct task_ctx *task,
 	return shared ?: &task->load;
 }
 
+/* The burst that the event belongs to, and those before it, for people to read. */
+static __always_inline void keep_burst(struct task_ctx *task, const struct traffic *t)
+{
+	if (t->burst_bytes == t->bytes)
+		task->newest_burst++;
+	task->bursts[task->newest_burst & (KEPT_BURSTS - 1)] = t->burst_bytes;
+}
+
 static int record_traffic(struct sock *sk, int ret, u8 direction)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
@@ -106,6 +114,7 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 		count(t.class == CLASS_LONG ? CNT_FLOW_LONG : CNT_FLOW_SHORT);
 	if (!task)
 		return 0;
+	keep_burst(task, &t);
 	thread_charge(load_of(p, task, policy), &policy->classes, t.class, t.bytes, t.turned,
 		      t.now);
 	if ((t.class == CLASS_LONG || policy->declared == CLASS_LONG) && t.nic != NIC_UNKNOWN) {

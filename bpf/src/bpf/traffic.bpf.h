@@ -31,6 +31,7 @@ struct {
 /* One send or receive, after the flow has been brought up to date. */
 struct traffic {
 	u64 bytes;
+	u64 burst_bytes; /* of the burst so far */
 	u64 now;
 	s32 softirq_cpu; /* that last processed packets of this flow, or -1 */
 	u32 nic;	 /* of the plan, or NIC_UNKNOWN */
@@ -66,6 +67,7 @@ static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, 
 	t->direction = direction;
 	t->class_before = f->class;
 	t->turned = flow_account(f, classes, direction, t->bytes, t->now);
+	t->burst_bytes = f->burst_bytes;
 	t->class = f->class;
 	t->nic = f->nic;
 	t->softirq_cpu = sk->__sk_common.skc_incoming_cpu;

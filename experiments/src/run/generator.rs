@@ -106,14 +106,14 @@ fn long_of_iperf(reports: &[String]) -> Result<Value> {
 }
 
 /// One generator; killed when dropped.
-struct Generator {
+pub(super) struct Generator {
     child: Running,
     output: Option<JoinHandle<String>>,
     errors: Option<JoinHandle<String>>,
 }
 
 impl Generator {
-    fn start(mut command: Command) -> Result<Self> {
+    pub(super) fn start(mut command: Command) -> Result<Self> {
         let mut child = Running::start(&mut command)?;
         let output = child.stdout.take().map(|mut stream| {
             thread::spawn(move || {
@@ -127,7 +127,7 @@ impl Generator {
     }
 
     /// Its standard output, once it has ended well.
-    fn finish(mut self, deadline: Instant) -> Result<String> {
+    pub(super) fn finish(mut self, deadline: Instant) -> Result<String> {
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
                 break status;

@@ -18,6 +18,8 @@ pub(super) struct LiveThread {
     /// Estimated CPU cost of the long and short flows it moved lately, in ns.
     long_cost_ns: u64,
     short_cost_ns: u64,
+    /// Bytes of the bursts it moved last, the newest first.
+    last_bursts: Vec<u64>,
     /// Where softirq processes most of its long-flow packets.
     home_cpu: Option<i32>,
     /// Where it was last sent, if by its packets.
@@ -58,11 +60,20 @@ impl LiveThread {
             class: class(task.load.class),
             long_cost_ns: task.load.long_ns,
             short_cost_ns: task.load.short_ns,
+            last_bursts: bursts(task),
             home_cpu: (task.home.weight > 0).then_some(task.home.cpu),
             target_cpu: (task.target >= 0).then_some(task.target),
             spilled: task.spilled,
         }
     }
+}
+
+/// The kept bursts, the newest first.
+fn bursts(task: &intf::task_ctx) -> Vec<u64> {
+    let kept = task.bursts.len();
+    let newest = task.newest_burst as usize;
+    let older = (0..kept).map(|age| task.bursts[newest.wrapping_sub(age) % kept]);
+    older.take_while(|bytes| *bytes > 0).collect()
 }
 
 fn class(class: u8) -> &'static str {
@@ -77,13 +88,13 @@ fn class(class: u8) -> &'static str {
 /// A table of `threads`.
 pub(super) fn text(threads: &[LiveThread]) -> Result<String> {
     let mut out = String::from(
-        "thread   name             cpu  class  long cost  short cost  home cpu  sent to\n",
+        "thread   name             cpu  class  long cost  short cost  home cpu  sent to  last bursts, KiB\n",
     );
     let or_dash = |cpu: Option<i32>| cpu.map_or("-".to_owned(), |cpu| cpu.to_string());
     for t in threads {
         writeln!(
             out,
-            "{:<8} {:<15} {:>4}  {:<5} {:>7} µs {:>8} µs {:>9} {:>8}{}",
+            "{:<8} {:<15} {:>4}  {:<5} {:>7} µs {:>8} µs {:>9} {:>8}  {}{}",
             t.tid,
             t.name,
             t.cpu.map_or("-".to_owned(), |cpu| cpu.to_string()),
@@ -92,6 +103,11 @@ pub(super) fn text(threads: &[LiveThread]) -> Result<String> {
             t.short_cost_ns / 1000,
             or_dash(t.home_cpu),
             or_dash(t.target_cpu),
+            t.last_bursts
+                .iter()
+                .map(|bytes| bytes.div_ceil(1024).to_string())
+                .collect::<Vec<_>>()
+                .join(" "),
             if t.spilled { "  (its home is full)" } else { "" },
         )?;
     }

@@ -24,6 +24,9 @@ const RESTART: Duration = Duration::from_secs(60);
 /// Flags of `steer-bench lab test`.
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
+    /// Run only the checks whose names contain this.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
     #[command(flatten)]
     workload: WorkloadArgs,
     #[command(flatten)]
@@ -33,7 +36,7 @@ pub(crate) struct TestArgs {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 9] = [
+const CHECKS: [Check; 10] = [
     ("a second instance is refused", second_instance),
     ("traffic passes", traffic),
     ("SIGTERM under traffic brings the default scheduler back", |bench| {
@@ -42,6 +45,7 @@ const CHECKS: [Check; 9] = [
     ("SIGINT under traffic brings the default scheduler back", |bench| unload(bench, libc::SIGINT)),
     ("CPU hotplug under traffic restarts it", hotplug),
     ("it outlives its NIC", nic_disappears),
+    ("a server declared long is placed as one, its twin is not", policy::declared_class),
     ("an exclusive pool is its cgroup's alone", policy::exclusive_pool),
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
     ("a bad policy keeps the old one in force", policy::bad_policy),
@@ -52,18 +56,22 @@ const CHECKS: [Check; 9] = [
 /// # Errors
 /// When the guest does not boot, or any check fails.
 pub(crate) fn run(args: TestArgs) -> Result<()> {
-    let progress = Progress::rounds(CHECKS.len() as u64);
+    let checks: Vec<&Check> = CHECKS.iter().filter(|check| check.0.contains(&args.only)).collect();
+    ensure!(!checks.is_empty(), "no check's name contains {:?}", args.only);
+    let progress = Progress::rounds(checks.len() as u64);
     let mut guest = Guest::boot(&args.guest, None, &progress)?;
     let facts = Facts::read(&mut guest.link)?;
     guest.complaints().context("reading the guest's boot messages")?;
-    let mut bench = Bench { guest, facts, workload: args.workload, rounds: 0 };
+    let mut bench =
+        Bench { guest, facts, workload: args.workload, rounds: 0, figures: String::new() };
     let mut failed = 0;
-    for (name, check) in CHECKS {
+    for &&(name, check) in &checks {
         progress.step(name);
         let result = bench.run(check).with_context(|| name)?;
         progress.advance();
+        let figures = std::mem::take(&mut bench.figures);
         match result {
-            Ok(()) => progress.say(&format!("ok     {name}")),
+            Ok(()) => progress.say(&format!("ok     {name}{figures}")),
             Err(error) => {
                 failed += 1;
                 progress.say(&format!("FAILED {name}: {error:#}"));
@@ -71,7 +79,7 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
         }
     }
     drop(progress);
-    println!("{} passed, {failed} failed", CHECKS.len() - failed);
+    println!("{} passed, {failed} failed", checks.len() - failed);
     ensure!(failed == 0, "scx_steer failed {failed} checks on {}", bench.guest.kernel.release);
     Ok(())
 }
@@ -83,6 +91,8 @@ struct Bench {
     workload: WorkloadArgs,
     /// Traffic started so far; each gets its own ports.
     rounds: u16,
+    /// What the check under way has measured, for who reads along.
+    figures: String,
 }
 
 impl Bench {
