@@ -3,6 +3,7 @@
 //! policies for cgroups.
 
 mod policy;
+mod sizes;
 
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,10 @@ pub(crate) struct TestArgs {
     /// Run only the checks whose names contain this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
+    /// Make a new record of program sizes for this kernel (experiments/program-sizes.json, below the
+    /// current folder) instead of comparing with it.
+    #[arg(long)]
+    record: bool,
     #[command(flatten)]
     workload: WorkloadArgs,
     #[command(flatten)]
@@ -36,7 +41,8 @@ pub(crate) struct TestArgs {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 10] = [
+const CHECKS: [Check; 11] = [
+    ("programs are of the sizes on record", sizes::as_recorded),
     ("a second instance is refused", second_instance),
     ("traffic passes", traffic),
     ("SIGTERM under traffic brings the default scheduler back", |bench| {
@@ -62,8 +68,14 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
     let mut guest = Guest::boot(&args.guest, None, &progress)?;
     let facts = Facts::read(&mut guest.link)?;
     guest.complaints().context("reading the guest's boot messages")?;
-    let mut bench =
-        Bench { guest, facts, workload: args.workload, rounds: 0, figures: String::new() };
+    let mut bench = Bench {
+        guest,
+        facts,
+        workload: args.workload,
+        rounds: 0,
+        figures: String::new(),
+        record: args.record,
+    };
     let mut failed = 0;
     for &&(name, check) in &checks {
         progress.step(name);
@@ -93,6 +105,8 @@ struct Bench {
     rounds: u16,
     /// What the check under way has measured, for who reads along.
     figures: String,
+    /// Make records anew rather than compare with them.
+    record: bool,
 }
 
 impl Bench {
@@ -120,7 +134,7 @@ impl Bench {
 
     fn start(&mut self) -> Result<()> {
         policy::write(self, "")?;
-        let command = format!("scx_steer --policy {}", policy::FILE);
+        let command = format!("scx_steer -v --policy {}", policy::FILE);
         scheduler::load(&mut self.guest.link, &words(&command))?;
         self.guest.link.spawn("server", &self.workload.server(false, &self.facts))?;
         self.guest.link.expect("server", "ready", RESTART)
