@@ -39,7 +39,7 @@ struct {
 
 static __always_inline u64 cgroup_id(const struct task_struct *p)
 {
-	return BPF_CORE_READ(p, cgroups, dfl_cgrp, kn, id);
+	return p->cgroups->dfl_cgrp->kn->id;
 }
 
 static __always_inline u32 default_policy(u32 generation)
