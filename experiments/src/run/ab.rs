@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use fastrand::Rng;
 
-use super::arm::{Arm, SUBJECT};
+use super::arm::{self, Arm, SUBJECT};
 use super::environment;
 use super::sample::{self, Measured};
 use super::workload::{LongTool, WorkloadArgs};
@@ -24,6 +24,13 @@ const PORTS: std::ops::Range<u16> = 20_000..60_000;
 
 /// Flags of `steer-bench ab`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  steer-bench ab
+  steer-bench ab --worlds hash --long-tool iperf3
+  steer-bench ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple
+  steer-bench ab --with old.toml --with new.toml \\
+    --arms 'old=scx_steer --policy /bin/old.toml,new=scx_steer --policy /bin/new.toml'")]
 pub(crate) struct AbArgs {
     /// Rounds; in each, every arm is measured once, so that arms can be compared in pairs.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -32,7 +39,8 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "auto,hash,explicit")]
     worlds: Vec<Steering>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
-    /// scheduler (bring its program with --with).
+    /// scheduler, or scx_steer with a policy (bring programs and files with --with, they are in
+    /// /bin). Ratios are of scx_steer to the others; of the last arm, where it is not named.
     #[arg(
         long,
         value_name = "LIST",
@@ -103,7 +111,7 @@ impl AbArgs {
 
     fn header(&self, guest: &mut Guest, facts: &Facts) -> Result<Header> {
         Ok(Header {
-            subject: SUBJECT.to_owned(),
+            subject: arm::subject(&self.arms).to_owned(),
             arms: self.arms.iter().map(|arm| arm.name.clone()).collect(),
             command: std::env::args().collect(),
             seed: self.seed,

@@ -7,6 +7,12 @@ use anyhow::{Error, Result, bail, ensure};
 /// The arm whose ratios to the others are reported.
 pub(crate) const SUBJECT: &str = "scx_steer";
 
+/// The arm that is compared with the others: scx_steer, or the last where it is not among them.
+pub(crate) fn subject(arms: &[Arm]) -> &str {
+    let own = arms.iter().find(|arm| arm.name == SUBJECT).or(arms.last());
+    own.map_or(SUBJECT, |arm| &arm.name)
+}
+
 /// One way of scheduling the same workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arm {
@@ -53,6 +59,16 @@ impl FromStr for Arm {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_policies_are_compared_with_each_other() {
+        let arms = |names: &[&str]| -> Vec<Arm> {
+            names.iter().map(|name| format!("{name}=scx_steer").parse().unwrap()).collect()
+        };
+        assert_eq!(subject(&arms(&["old", "new"])), "new");
+        let own: Vec<Arm> = ["scx_steer", "default"].iter().map(|n| n.parse().unwrap()).collect();
+        assert_eq!(subject(&own), SUBJECT);
+    }
 
     #[test]
     fn arms_are_read() {
