@@ -26,7 +26,7 @@ fn place(llc: u32, core: u32, node: u32) -> cpu_plan {
 }
 
 /// With `threads` on the core of `to`, at full load.
-fn spill_cost(from: &cpu_plan, to: &cpu_plan, threads: u32) -> u32 {
+fn spill_cost(from: &cpu_plan, to: &cpu_plan, threads: u32) -> u64 {
     // SAFETY: both point to live structs.
     unsafe { native_spill_cost(from, to, native_spread_cost(threads, FULL)) }
 }
@@ -67,8 +67,8 @@ fn no_number_of_threads_outweighs_the_distance() {
 #[test]
 fn a_full_core_is_never_left_for_another_node() {
     let home = place(0, 0, 0);
-    assert_eq!(spill_cost(&home, &place(1, 8, 1), 0), u32::MAX);
-    assert_eq!(spill_cost(&home, &place(0, 8, 1), 0), u32::MAX, "a cache over two nodes");
+    assert_eq!(spill_cost(&home, &place(1, 8, 1), 0), u64::MAX);
+    assert_eq!(spill_cost(&home, &place(0, 8, 1), 0), u64::MAX, "a cache over two nodes");
 }
 
 #[test]

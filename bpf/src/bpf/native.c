@@ -49,7 +49,7 @@ u32 native_spread_cost(u32 long_threads, u32 load)
 	return spread_cost(long_threads, load);
 }
 
-u32 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread)
+u64 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread)
 {
 	return spill_cost(from, to, spread);
 }

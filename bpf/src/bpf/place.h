@@ -71,7 +71,7 @@ static inline u32 spread_cost(u32 long_threads, u32 load)
 }
 
 /* The cost of a CPU that is out of the question. */
-#define COST_NEVER (~0U)
+#define COST_NEVER (~0ULL)
 
 /*
  * What it costs a thread to leave @from for @to: the distance, then @spread. Never
@@ -79,14 +79,13 @@ static inline u32 spread_cost(u32 long_threads, u32 load)
  * NIC-local core (DESIGN's priced prototype), which is less than half of a core that
  * two share.
  */
-static inline u32 spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread)
+static inline u64 spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread)
 {
-	const u32 most = (1 << 24) - 1;
-	u32 distance = cpu_distance(from, to);
+	enum cpu_distance distance = cpu_distance(from, to);
 
 	if (distance > DISTANCE_NODE)
 		return COST_NEVER;
-	return distance << 24 | (spread < most ? spread : most);
+	return (u64)distance << 32 | spread;
 }
 
 /* The average follows a change by half per window. */

@@ -66,7 +66,7 @@ static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
  */
 static s32 pick_spill(const struct task_struct *p, s32 home, u32 nic, bool local_only, u64 now)
 {
-	u32 cost, least = COST_NEVER;
+	u64 cost, least = COST_NEVER;
 	s32 cpu, best = -1;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
