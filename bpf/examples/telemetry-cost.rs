@@ -40,8 +40,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if counts.is_empty() {
         counts = vec![10, 1000, 100_000];
     }
-    println!("{:>8}  {:>10}  {:>10}  {:>24}  {:>12}  {:>12}", "sockets", "without", "with",
-        "added per event [all]", "in programs", "per socket");
+    println!(
+        "{:>8}  {:>10}  {:>10}  {:>24}  {:>12}  {:>12}",
+        "sockets", "without", "with", "added per event [all]", "in programs", "per socket"
+    );
     for count in counts {
         measure(&connect(count / 2)?)?;
     }

@@ -7,6 +7,7 @@ mod lab;
 mod report;
 mod result;
 mod run;
+mod spec;
 mod stats;
 mod traffic;
 

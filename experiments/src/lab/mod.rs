@@ -31,6 +31,8 @@ pub(crate) enum LabCommand {
     Lab(BootCommand),
     /// Compare schedulers on the same traffic, interleaved, in the lab.
     Ab(Box<crate::run::ab::AbArgs>),
+    /// Run the experiments of spec files: A/B runs, one question each.
+    Run(crate::run::experiment::RunArgs),
     /// Repeat a run exactly: a guest whose clock counts instructions.
     Det(Box<crate::run::det::DetArgs>),
     /// Serve the lab from inside its guest; started by the guest's first process.
@@ -64,6 +66,8 @@ pub(crate) enum BootCommand {
     Run(guest::RunArgs),
     /// Load and unload scx_steer under traffic, with CPUs and NICs coming and going.
     Test(Box<crate::run::check::TestArgs>),
+    /// Load it with everything at once, for minutes.
+    Soak(Box<crate::run::check::soak::SoakArgs>),
     /// Time programs without traffic under scx_steer and the default scheduler, in turn.
     Neutral(Box<crate::run::neutral::NeutralArgs>),
 }
@@ -80,8 +84,10 @@ impl LabCommand {
             Self::Lab(BootCommand::Shell(args)) => guest::shell(&args),
             Self::Lab(BootCommand::Run(args)) => guest::run(&args),
             Self::Lab(BootCommand::Test(args)) => crate::run::check::run(*args),
+            Self::Lab(BootCommand::Soak(args)) => crate::run::check::soak::run(*args),
             Self::Lab(BootCommand::Neutral(args)) => crate::run::neutral::run(*args),
             Self::Ab(args) => crate::run::ab::run(*args),
+            Self::Run(args) => crate::run::experiment::run(&args),
             Self::Det(args) => crate::run::det::run(*args),
             Self::Guest => crate::guest::serve(),
         }

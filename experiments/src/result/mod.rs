@@ -1,6 +1,7 @@
 //! The result of an A/B run: its file format (version 1), how it follows from the samples, and how
 //! it reads on a terminal.
 
+mod brief;
 pub(crate) mod cli;
 mod file;
 pub(crate) mod metrics;
@@ -12,6 +13,7 @@ pub(crate) mod targets;
 mod tests;
 mod types;
 
+pub(crate) use brief::brief;
 pub(crate) use summarize::summarize;
 pub(crate) use table::{Style, table};
 pub(crate) use types::{AbResult, Environment, Header, Sample, Workload, World};

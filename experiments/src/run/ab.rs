@@ -11,6 +11,7 @@ use fastrand::Rng;
 use super::arm::{self, Arm, SUBJECT};
 use super::environment;
 use super::sample::{self, Measured};
+use super::setup::SetupArgs;
 use super::workload::{LongTool, WorkloadArgs};
 use crate::lab::facts::Facts;
 use crate::lab::guest::{Guest, GuestArgs};
@@ -58,6 +59,8 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "DIR", default_value = "target/ab")]
     out: PathBuf,
     #[command(flatten)]
+    setup: SetupArgs,
+    #[command(flatten)]
     workload: WorkloadArgs,
     #[command(flatten)]
     guest: GuestArgs,
@@ -67,34 +70,42 @@ pub(crate) struct AbArgs {
 ///
 /// # Errors
 /// At the first sample that fails; the rounds before it are saved.
-pub(crate) fn run(mut args: AbArgs) -> Result<()> {
-    args.prepare()?;
-    fs::create_dir_all(&args.out).with_context(|| format!("creating {}", args.out.display()))?;
-    let samples = args.worlds.len() * args.pairs as usize * args.arms.len();
-    let progress = Progress::rounds(samples as u64);
-    let mut guest = Guest::boot(&args.guest, Some(&args.out.join("console.log")), &progress)?;
-    let measured = measure(&args, &mut guest, &progress);
-    let result = guest.survive(measured)??;
-    drop(progress);
+pub(crate) fn run(args: AbArgs) -> Result<()> {
+    args.check()?;
+    let out = args.out.clone();
+    let result = measured(args, std::env::args().collect())?;
     print!("{}", result::table(&result, Style::Terminal));
     for file in [RESULT, REPORT] {
-        println!("{}", args.out.join(file).display());
+        println!("{}", out.join(file).display());
     }
     Ok(())
 }
 
+/// Measures; the files are written. `command` is what the result says it came from.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn measured(mut args: AbArgs, command: Vec<String>) -> Result<AbResult> {
+    args.complete();
+    fs::create_dir_all(&args.out).with_context(|| format!("creating {}", args.out.display()))?;
+    let samples = args.worlds.len() * args.pairs as usize * args.arms.len();
+    let progress = Progress::rounds(samples as u64);
+    let mut guest = Guest::boot(&args.guest, Some(&args.out.join("console.log")), &progress)?;
+    let measured = measure(&args, command, &mut guest, &progress);
+    guest.survive(measured)?
+}
+
 const RESULT: &str = "result.json";
 const REPORT: &str = "report.html";
+/// How the warning begins that a result holds until all rounds are measured.
+pub(super) const UNFINISHED: &str = "unfinished:";
 
 impl AbArgs {
-    /// Checks what the flags' types cannot, and fills in what follows from them.
-    fn prepare(&mut self) -> Result<()> {
+    /// Checks what the flags' types cannot.
+    pub(super) fn check(&self) -> Result<()> {
         for (index, arm) in self.arms.iter().enumerate() {
             let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
             ensure!(!twice, "--arms names {} twice", arm.name);
-        }
-        for arm in self.arms.iter_mut().filter(|arm| arm.name == SUBJECT) {
-            arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
         }
         if self.arms.iter().any(|arm| arm.pinned) {
             ensure!(
@@ -103,17 +114,29 @@ impl AbArgs {
                  nodes or leave it out of --arms"
             );
         }
-        if self.workload.long_tool == LongTool::Iperf3 {
-            self.guest.extra.push(PathBuf::from("/usr/bin/iperf3"));
-        }
         Ok(())
     }
 
-    fn header(&self, guest: &mut Guest, facts: &Facts) -> Result<Header> {
+    /// Fills in what follows from the flags.
+    fn complete(&mut self) {
+        for arm in self.arms.iter_mut().filter(|arm| arm.name == SUBJECT) {
+            arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
+        }
+        if self.workload.long_tool == LongTool::Iperf3 {
+            self.guest.extra.push(PathBuf::from("/usr/bin/iperf3"));
+        }
+    }
+
+    /// Where the result will be.
+    pub(super) fn result_path(&self) -> PathBuf {
+        self.out.join(RESULT)
+    }
+
+    fn header(&self, command: Vec<String>, guest: &mut Guest, facts: &Facts) -> Result<Header> {
         Ok(Header {
             subject: arm::subject(&self.arms).to_owned(),
             arms: self.arms.iter().map(|arm| arm.name.clone()).collect(),
-            command: std::env::args().collect(),
+            command,
             seed: self.seed,
             environment: environment::look(guest, &self.guest, facts)?,
             workload: self.workload.describe(facts),
@@ -123,9 +146,15 @@ impl AbArgs {
 }
 
 /// All rounds of all worlds.
-fn measure(args: &AbArgs, guest: &mut Guest, progress: &Progress) -> Result<AbResult> {
+fn measure(
+    args: &AbArgs,
+    command: Vec<String>,
+    guest: &mut Guest,
+    progress: &Progress,
+) -> Result<AbResult> {
+    args.setup.apply(guest)?;
     let facts = Facts::read(&mut guest.link)?;
-    let mut header = args.header(guest, &facts)?;
+    let mut header = args.header(command, guest, &facts)?;
     let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
     let mut random = Rng::with_seed(args.seed);
     let mut samples = Vec::new();
@@ -163,7 +192,7 @@ fn measure(args: &AbArgs, guest: &mut Guest, progress: &Progress) -> Result<AbRe
             }
             let mut unfinished = header.clone();
             unfinished.warnings.push(format!(
-                "unfinished: holds {} of {} samples",
+                "{UNFINISHED} holds {} of {} samples",
                 samples.len(),
                 args.worlds.len() * args.pairs as usize * args.arms.len()
             ));

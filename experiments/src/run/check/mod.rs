@@ -4,6 +4,7 @@
 
 mod policy;
 mod sizes;
+pub(crate) mod soak;
 
 use std::time::{Duration, Instant};
 
@@ -65,17 +66,8 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
     let checks: Vec<&Check> = CHECKS.iter().filter(|check| check.0.contains(&args.only)).collect();
     ensure!(!checks.is_empty(), "no check's name contains {:?}", args.only);
     let progress = Progress::rounds(checks.len() as u64);
-    let mut guest = Guest::boot(&args.guest, None, &progress)?;
-    let facts = Facts::read(&mut guest.link)?;
-    guest.complaints().context("reading the guest's boot messages")?;
-    let mut bench = Bench {
-        guest,
-        facts,
-        workload: args.workload,
-        rounds: 0,
-        figures: String::new(),
-        record: args.record,
-    };
+    let guest = Guest::boot(&args.guest, None, &progress)?;
+    let mut bench = Bench::new(guest, args.workload, args.record)?;
     let mut failed = 0;
     for &&(name, check) in &checks {
         progress.step(name);
@@ -110,6 +102,12 @@ struct Bench {
 }
 
 impl Bench {
+    fn new(mut guest: Guest, workload: WorkloadArgs, record: bool) -> Result<Self> {
+        let facts = Facts::read(&mut guest.link)?;
+        guest.complaints().context("reading the guest's boot messages")?;
+        Ok(Self { guest, facts, workload, rounds: 0, figures: String::new(), record })
+    }
+
     /// Runs one check with scx_steer loaded and the server running, then takes both down. The
     /// outer error means that the guest is lost, and the checks after this one with it.
     fn run(&mut self, check: fn(&mut Self) -> Result<()>) -> Result<Result<()>> {

@@ -1,0 +1,112 @@
+//! `steer-bench lab soak`: everything at once, for minutes: traffic, stress-ng, cgroups that come and
+//! go, policies of every class that change, a CPU that goes and comes back. Nothing may stall, be
+//! thrown out, or make the kernel complain.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use super::{Bench, RESTART, moved};
+use crate::lab::guest::{Guest, GuestArgs};
+use crate::lab::progress::Progress;
+use crate::run::scheduler::JOB;
+use crate::run::workload::WorkloadArgs;
+
+/// Debian's package stress-ng.
+const STRESS: &str = "/usr/bin/stress-ng";
+
+/// Flags of `steer-bench lab soak`.
+#[derive(Debug, Args)]
+pub(crate) struct SoakArgs {
+    /// How long.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    minutes: u32,
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    guest: GuestArgs,
+}
+
+/// What runs beside the traffic, by name: shell scripts that never end.
+const CHURN: [(&str, &str); 4] = [
+    // CPU work, processes that come and go, threads that change their affinity, wake-ups
+    ("stress", "exec stress-ng --quiet --cpu 1 --fork 1 --affinity 1 --pipe 1 --timeout 0"),
+    (
+        "cgroups",
+        "c=/sys/fs/cgroup/lab; mkdir -p $c; i=0; while :; do i=$((i + 1)); mkdir $c/$i; \
+         (echo 0 > $c/$i/cgroup.procs; sleep 0.2); rmdir $c/$i; done",
+    ),
+    // a class each, a pool, a CPU of one's own, and none of it
+    (
+        "policies",
+        "put() { printf '[[rule]]\\ncgroup = \"/\"\\nprocess = \"steer-bench\"\\n%s\\n' \"$1\" \
+         > /tmp/next.toml; mv /tmp/next.toml /tmp/policy.toml; sleep 3; }; \
+         while :; do for class in long short none auto; do put \"class = \\\"$class\\\"\"; done; \
+         put 'pool = \"nic-local\"'; put 'pool = \"remote\"'; put 'reserve = 1'; \
+         put \"$(printf 'pool = \"1\"\\nexclusive = true')\"; put 'granularity = \"process\"'; done",
+    ),
+    (
+        "hotplug",
+        "cpu=/sys/devices/system/cpu/cpu1/online; trap 'echo 1 > $cpu; exit' TERM; \
+         while :; do sleep 20 & wait $!; echo 0 > $cpu; sleep 10 & wait $!; echo 1 > $cpu; done",
+    ),
+];
+
+/// Soaks.
+///
+/// # Errors
+/// At the first thing that fails; with what the guest's kernel said.
+pub(crate) fn run(mut args: SoakArgs) -> Result<()> {
+    ensure!(PathBuf::from(STRESS).is_file(), "{STRESS} is not installed: apt install stress-ng");
+    args.guest.extra.push(PathBuf::from(STRESS));
+    let progress = Progress::rounds(args.minutes.into());
+    let guest = Guest::boot(&args.guest, None, &progress)?;
+    let mut bench = Bench::new(guest, args.workload, false)?;
+    let soaked = soak(&mut bench, args.minutes, &progress);
+    let summary = bench.guest.survive(soaked)??;
+    let complaints = bench.guest.complaints()?;
+    drop(progress);
+    ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
+    println!("{summary} on {}", bench.guest.kernel.release);
+    Ok(())
+}
+
+/// The whole of it; what happened in that time.
+fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> {
+    const TIMES_ENABLED: &str = "/sys/kernel/sched_ext/enable_seq";
+    bench.start()?;
+    let enabled: u32 = bench.guest.link.read(TIMES_ENABLED)?.parse()?;
+    for (name, script) in CHURN {
+        bench.guest.link.spawn(name, &["sh", "-c", script])?;
+    }
+    let (start, mut rounds, mut done) = (Instant::now(), 0, 0);
+    while start.elapsed() < Duration::from_secs(60) * minutes {
+        rounds += 1;
+        progress.step(format!("{} s, traffic {rounds}", start.elapsed().as_secs()));
+        let (report, _) = bench.start_traffic()?.finish().context("the traffic did not survive")?;
+        moved(&report)?;
+        bench.in_force()?;
+        let passed = start.elapsed().as_secs() / 60;
+        (done..passed).for_each(|_| progress.advance());
+        done = passed;
+    }
+    for (name, _) in CHURN {
+        let ended = bench.guest.link.ended(name, Duration::ZERO)?;
+        ensure!(ended.is_none(), "{name} ended: {}", ended.unwrap_or_default().last_words());
+        bench.guest.link.signal(name, libc::SIGTERM)?;
+        if bench.guest.link.ended(name, RESTART)?.is_none() {
+            bench.guest.link.signal(name, libc::SIGKILL)?;
+        }
+    }
+    bench.in_force()?;
+    let restarts = bench.guest.link.read(TIMES_ENABLED)?.parse::<u32>()? - enabled;
+    let said = bench.guest.link.so_far(JOB)?.stderr;
+    let policies = said.lines().filter(|line| line.contains("[INFO] policy: ")).count();
+    bench.stop()?;
+    Ok(format!(
+        "{minutes} minutes: traffic {rounds} times, {policies} policies, {restarts} restarts as a \
+         CPU went or came, no stall, no complaint of the kernel"
+    ))
+}

@@ -1,0 +1,66 @@
+//! Settings that an experiment is about (MTU, offloads, buffers, loss ...): shell commands, in the
+//! guest and on the lab's end of the cable, before anything is measured and alike for every arm. Both
+//! ends are gone after the run, so there is nothing to put back.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::lab::guest::Guest;
+use crate::lab::tool;
+
+/// For a driver that resets its device.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// What the run needs cannot be had here: no failure, but a reason to leave it out.
+#[derive(Debug, thiserror::Error)]
+#[error("{command} does not work {place}: {reason}")]
+pub(super) struct Unsupported {
+    command: String,
+    place: &'static str,
+    reason: String,
+}
+
+/// Flags for settings.
+#[derive(Debug, Args)]
+pub(super) struct SetupArgs {
+    /// A shell command to run in the guest before anything is measured; may be repeated. Its NIC is
+    /// eth0.
+    #[arg(long, value_name = "COMMAND")]
+    setup_guest: Vec<String>,
+    /// The same at the other end of the cable, in the lab's network namespace on this machine. The
+    /// device is tap0.
+    #[arg(long, value_name = "COMMAND")]
+    setup_peer: Vec<String>,
+}
+
+impl SetupArgs {
+    /// Runs all of them.
+    ///
+    /// # Errors
+    /// [`Unsupported`], when a command fails; others, when the guest is lost.
+    pub(super) fn apply(&self, guest: &mut Guest) -> Result<()> {
+        for command in &self.setup_peer {
+            let mut shell = guest.net.command("sh");
+            tool::output(shell.args(["-c", command]), "it").map_err(|error| Unsupported {
+                command: command.clone(),
+                place: "on this machine",
+                reason: format!("{error:#}"),
+            })?;
+        }
+        for command in &self.setup_guest {
+            let done = guest.link.run(&["sh", "-c", command], LONGEST)?;
+            if !done.success() {
+                let reason = done.last_words().to_owned();
+                return Err(Unsupported {
+                    command: command.clone(),
+                    place: "in the guest",
+                    reason,
+                }
+                .into());
+            }
+        }
+        Ok(())
+    }
+}
