@@ -8,7 +8,7 @@ use std::process::Command;
 use assert_cmd::cargo::cargo_bin;
 use serde_json::{Value, json};
 
-const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/result.json");
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/runs/2026-11-22-demo/result.json");
 
 /// The page of the recorded result after an edit.
 fn page(edit: impl FnOnce(&mut Value)) -> String {

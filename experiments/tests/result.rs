@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
 
-const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/result.json");
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/runs/2026-11-22-demo/result.json");
 
 fn table(path: &Path) -> Output {
     Command::new(cargo_bin!("steer-bench")).arg("table").arg(path).output().unwrap()
@@ -32,7 +32,7 @@ fn bad_results_say_what_is_wrong() {
         ("unversioned", "{}".into(), "missing field `version`"),
         ("newer", "{\"version\": 2}".into(), "it has format version 2, this program reads 1"),
         ("cut", good[..good.len() / 2].into(), "is no result of `steer-bench ab`"),
-        ("typed", good.replacen("\"seed\": 7", "\"seed\": \"x\"", 1), "expected u64 at line"),
+        ("typed", good.replacen("\"seed\": 1", "\"seed\": \"x\"", 1), "expected u64 at line"),
     ] {
         let path = folder.path().join(name);
         std::fs::write(&path, text).unwrap();

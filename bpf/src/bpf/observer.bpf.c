@@ -269,7 +269,8 @@ static int observe_traffic(struct sock *sk, int ret, u8 direction)
 	struct thread_load *thread;
 	struct traffic t;
 
-	if (observed_cgroup && bpf_get_current_ancestor_cgroup_id(observed_depth) != observed_cgroup)
+	if (observed_cgroup &&
+	    bpf_get_current_ancestor_cgroup_id(observed_depth) != observed_cgroup)
 		return 0;
 	if (!c || !account_traffic(&t, sk, ret, direction, classes()))
 		return 0;

@@ -32,8 +32,8 @@ struct task_ctx {
 	struct policy_cache policy;
 	u64 bursts[KEPT_BURSTS]; /* bytes of those it moved last */
 	u32 newest_burst;	 /* index of the last, counted on without end */
-	bool spilled; /* sent away from a home that is fixed and saturated */
-	u8 queued_as; /* its class when it began to wait */
+	bool spilled;		 /* sent away from a home that is fixed and saturated */
+	u8 queued_as;		 /* its class when it began to wait */
 };
 
 #endif /* __STEER_TASK_H */

@@ -54,6 +54,11 @@ impl Console {
         format!("the guest's console ends with:\n{}", lines.join("\n"))
     }
 
+    /// Whether a line that is kept holds `text`.
+    pub(crate) fn has(&self, text: &str) -> bool {
+        self.shared().lines.iter().any(|line| line.contains(text))
+    }
+
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

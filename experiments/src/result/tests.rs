@@ -1,4 +1,4 @@
-//! Results worked out from the recorded samples in `tests/data/result.json`.
+//! Results worked out from the samples of the archived demo.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::metrics::METRICS;
 use super::{AbResult, Header, Sample, Style, schema, summarize, table};
 
-const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/result.json");
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/runs/2026-11-22-demo/result.json");
 const SCHEMA: &str = include_str!("../../schema/result-v1.json");
 
 fn recorded() -> AbResult {

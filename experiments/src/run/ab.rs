@@ -9,14 +9,14 @@ use clap::Args;
 use fastrand::Rng;
 
 use super::arm::{self, Arm, SUBJECT};
+use super::bed::Bed;
 use super::environment;
-use super::sample::{self, Measured};
+use super::sample::Measured;
 use super::setup::SetupArgs;
 use super::workload::{LongTool, WorkloadArgs};
-use crate::lab::facts::Facts;
-use crate::lab::guest::{Guest, GuestArgs};
+use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
-use crate::lab::steering::{Steering, Wheel};
+use crate::lab::steering::Steering;
 use crate::report;
 use crate::result::{self, AbResult, Header, Sample, Style};
 
@@ -90,13 +90,15 @@ pub(super) fn measured(mut args: AbArgs, command: Vec<String>) -> Result<AbResul
     fs::create_dir_all(&args.out).with_context(|| format!("creating {}", args.out.display()))?;
     let samples = args.worlds.len() * args.pairs as usize * args.arms.len();
     let progress = Progress::rounds(samples as u64);
-    let mut guest = Guest::boot(&args.guest, Some(&args.out.join("console.log")), &progress)?;
-    let measured = measure(&args, command, &mut guest, &progress);
-    guest.survive(measured)?
+    measure(&args, command, &progress)
 }
 
 const RESULT: &str = "result.json";
 const REPORT: &str = "report.html";
+/// Guests that one run may use up.
+const MOST_BOOTS: u32 = 5;
+const STALE_CODE: &str = "the emulator broke the guest (it ran stale code, which no hardware does); \
+     the sample was taken in a fresh one";
 /// How the warning begins that a result holds until all rounds are measured.
 pub(super) const UNFINISHED: &str = "unfinished:";
 
@@ -132,7 +134,14 @@ impl AbArgs {
         self.out.join(RESULT)
     }
 
-    fn header(&self, command: Vec<String>, guest: &mut Guest, facts: &Facts) -> Result<Header> {
+    /// Boots the guest, or one that takes its place.
+    fn bed(&self, boot: u32, progress: &Progress) -> Result<Bed> {
+        let log = if boot == 1 { "console.log".to_owned() } else { format!("console-{boot}.log") };
+        Bed::make(&self.guest, &self.setup, &self.out.join(log), progress)
+    }
+
+    fn header(&self, command: Vec<String>, bed: &mut Bed) -> Result<Header> {
+        let Bed { guest, facts, .. } = bed;
         Ok(Header {
             subject: arm::subject(&self.arms).to_owned(),
             arms: self.arms.iter().map(|arm| arm.name.clone()).collect(),
@@ -146,24 +155,19 @@ impl AbArgs {
 }
 
 /// All rounds of all worlds.
-fn measure(
-    args: &AbArgs,
-    command: Vec<String>,
-    guest: &mut Guest,
-    progress: &Progress,
-) -> Result<AbResult> {
-    args.setup.apply(guest)?;
-    let facts = Facts::read(&mut guest.link)?;
-    let mut header = args.header(command, guest, &facts)?;
-    let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
+fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<AbResult> {
+    let mut boots = 1;
+    let mut bed = args.bed(boots, progress)?;
+    let mut header = args.header(command, &mut bed)?;
     let mut random = Rng::with_seed(args.seed);
     let mut samples = Vec::new();
     for &world in &args.worlds {
-        wheel.turn(world, &mut guest.link, &guest.net, &facts)?;
+        bed.turn(world)?;
         for round in 0..args.pairs {
             // With the port rule of `explicit`, flow i then meets queue i, and the CPU that an
             // operator who pins threads by hand gives it.
-            let source_port = random.u16(PORTS).next_multiple_of(guest.net.queues().len() as u16);
+            let queues = bed.guest.net.queues().len() as u16;
+            let source_port = random.u16(PORTS).next_multiple_of(queues);
             let mut arms: Vec<&Arm> = args.arms.iter().collect();
             random.shuffle(&mut arms);
             for (order, arm) in (0..).zip(arms) {
@@ -175,9 +179,20 @@ fn measure(
                     arm.name
                 );
                 progress.step(place.clone());
-                let Measured { observe, client, doubts } =
-                    sample::take(guest, &facts, arm, &args.workload, source_port)
-                        .with_context(|| place.clone())?;
+                let taken = loop {
+                    match bed.take(arm, &args.workload, source_port) {
+                        Err(_) if bed.guest.ran_stale_code() && boots < MOST_BOOTS => {
+                            boots += 1;
+                            header.warnings.push(format!("{place}: {STALE_CODE}"));
+                            progress.say(&format!("{place}: {STALE_CODE}"));
+                            drop(bed);
+                            bed = args.bed(boots, progress)?;
+                            bed.turn(world)?;
+                        }
+                        taken => break taken.with_context(|| place.clone())?,
+                    }
+                };
+                let Measured { observe, client, doubts } = taken;
                 header.warnings.extend(doubts.iter().map(|doubt| format!("{place}: {doubt}")));
                 samples.push(Sample {
                     world: world.name().to_owned(),

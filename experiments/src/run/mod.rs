@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 mod arm;
+mod bed;
 pub(crate) mod check;
 pub(crate) mod det;
 mod environment;
