@@ -48,7 +48,7 @@ static __always_inline u64 waiting_bit(u32 llc)
 	return 1ULL << (llc & 63);
 }
 
-/* Called after a thread was queued at @llc. */
+/* Called after a thread was queued at @llc, before a CPU is woken for it. */
 static __always_inline void note_waiting(u32 llc)
 {
 	if (!(*waiting_word(llc) & waiting_bit(llc)))

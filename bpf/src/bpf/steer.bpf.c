@@ -224,11 +224,13 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 {
 	s32 idle = -1;
 
-	if (q->dsq >= DSQ_POOL)
+	if (q->dsq >= DSQ_POOL) {
 		idle = pick_idle_in_pool(p, s->policy->pool, q->cpu);
-	else if (q->dsq >= DSQ_LLC)
+	} else if (q->dsq >= DSQ_LLC) {
+		note_waiting(llc_of(q->cpu));
 		idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0)
 					       : pick_shared_idle(p, q->cpu);
+	}
 	scx_bpf_kick_cpu(idle >= 0 ? idle : q->cpu, SCX_KICK_IDLE);
 }
 
