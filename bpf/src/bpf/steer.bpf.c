@@ -98,7 +98,7 @@ static s32 pick_preemptible(const struct task_struct *p, const struct subject *s
 	s32 i, other;
 
 	bpf_for (i, 0, PREEMPT_SCAN) {
-		other = i == 0 ? cpu : cpu - cpu % PREEMPT_SCAN + i;
+		other = cpu ^ i; /* @cpu itself, then the rest of its block of eight */
 		if (other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) &&
 		    !is_claimed(other, s->now) && !is_exclusive(other) && may_run_on(p, other) &&
 		    may_preempt(p, s, other, false))
