@@ -25,6 +25,12 @@ fn place(llc: u32, core: u32, node: u32) -> cpu_plan {
     cpu_plan { nics_local: 0, llc, core, node }
 }
 
+/// With `threads` on the core of `to`, at full load.
+fn spill_cost(from: &cpu_plan, to: &cpu_plan, threads: u32) -> u32 {
+    // SAFETY: both point to live structs.
+    unsafe { native_spill_cost(from, to, native_spread_cost(threads, FULL)) }
+}
+
 fn distance(a: &cpu_plan, b: &cpu_plan) -> cpu_distance {
     // SAFETY: both point to live structs.
     unsafe { native_cpu_distance(a, b) }
@@ -46,6 +52,23 @@ fn nearer_is_a_shared_cache_then_a_sibling_then_the_node() {
         distance(&home, &place(2, 8, 1)),
     ];
     assert!(order.is_sorted_by(|a, b| a < b), "{order:?}");
+}
+
+#[test]
+fn no_number_of_threads_outweighs_the_distance() {
+    let home = place(0, 0, 0);
+    let (beside, sibling, node) = (place(0, 2, 0), place(0, 0, 0), place(1, 4, 0));
+    let crowd = u32::from(u16::MAX); // as many as a core counts
+    assert!(spill_cost(&home, &beside, crowd) < spill_cost(&home, &sibling, 0));
+    assert!(spill_cost(&home, &sibling, crowd) < spill_cost(&home, &node, 0));
+    assert!(spill_cost(&home, &beside, 1) < spill_cost(&home, &beside, 2));
+}
+
+#[test]
+fn a_full_core_is_never_left_for_another_node() {
+    let home = place(0, 0, 0);
+    assert_eq!(spill_cost(&home, &place(1, 8, 1), 0), u32::MAX);
+    assert_eq!(spill_cost(&home, &place(0, 8, 1), 0), u32::MAX, "a cache over two nodes");
 }
 
 #[test]

@@ -44,6 +44,16 @@ enum cpu_distance native_cpu_distance(const struct cpu_plan *a, const struct cpu
 	return cpu_distance(a, b);
 }
 
+u32 native_spread_cost(u32 long_threads, u32 load)
+{
+	return spread_cost(long_threads, load);
+}
+
+u32 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread)
+{
+	return spill_cost(from, to, spread);
+}
+
 u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns)
 {
 	return load_update(load, busy_ns, window_ns);

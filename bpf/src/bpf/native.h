@@ -18,6 +18,8 @@ void native_home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes);
 bool native_steering_is_fixed(const struct nic_steering *s);
 void native_steering_vote(struct nic_steering *s, bool followed);
 enum cpu_distance native_cpu_distance(const struct cpu_plan *a, const struct cpu_plan *b);
+u32 native_spread_cost(u32 long_threads, u32 load);
+u32 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread);
 u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns);
 bool native_load_saturates(u32 load);
 bool native_load_has_room(u32 load);

@@ -55,13 +55,39 @@ static inline enum cpu_distance cpu_distance(const struct cpu_plan *a, const str
 		return DISTANCE_SELF;
 	if (a->core == b->core)
 		return DISTANCE_SIBLING;
-	if (a->llc == b->llc)
-		return DISTANCE_LLC;
-	return a->node == b->node ? DISTANCE_NODE : DISTANCE_FAR;
+	/* first, as a cache may span nodes (sub-NUMA clustering) */
+	if (a->node != b->node)
+		return DISTANCE_FAR;
+	return a->llc == b->llc ? DISTANCE_LLC : DISTANCE_NODE;
 }
 
 /* Loads are in 1024ths of a CPU. */
 enum { LOAD_FULL = 1024 };
+
+/* What a core costs one more long-flow thread: how many it has, then how busy it is. */
+static inline u32 spread_cost(u32 long_threads, u32 load)
+{
+	return long_threads * 2 * LOAD_FULL + load;
+}
+
+/* The cost of a CPU that is out of the question. */
+#define COST_NEVER (~0U)
+
+/*
+ * What it costs a thread to leave @from for @to: the distance, then @spread. Never
+ * to another node: split across nodes, softirq and thread did 0.46 of the work of one
+ * NIC-local core (DESIGN's priced prototype), which is less than half of a core that
+ * two share.
+ */
+static inline u32 spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread)
+{
+	const u32 most = (1 << 24) - 1;
+	u32 distance = cpu_distance(from, to);
+
+	if (distance > DISTANCE_NODE)
+		return COST_NEVER;
+	return distance << 24 | (spread < most ? spread : most);
+}
 
 /* The average follows a change by half per window. */
 static inline u32 load_update(u32 load, u64 busy_ns, u64 window_ns)

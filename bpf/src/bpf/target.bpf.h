@@ -51,7 +51,7 @@ static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
 		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || !may_run_on(p, cpu))
 			continue;
-		cost = long_threads_on(cpu, now) * 2 * LOAD_FULL + state_of(cpu)->load;
+		cost = spread_cost(long_threads_on(cpu, now), state_of(cpu)->load);
 		if (cost < least || (cost == least && cpu == current_cpu)) {
 			best = cpu;
 			least = cost;
@@ -62,25 +62,19 @@ static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
 
 /*
  * The nearest CPU to @home, on its node, with room for a long-flow thread; NIC-local
- * if that is asked; or -1. Never on another node: split across nodes, softirq and
- * thread did 0.46 of the work of one NIC-local core (DESIGN's priced prototype), which
- * is less than half of a core that two share.
+ * if that is asked; or -1.
  */
 static s32 pick_spill(const struct task_struct *p, s32 home, u32 nic, bool local_only, u64 now)
 {
-	enum cpu_distance distance;
-	u32 cost, least = ~0U;
+	u32 cost, least = COST_NEVER;
 	s32 cpu, best = -1;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
 		if (cpu == home || is_exclusive(cpu) || !may_run_on(p, cpu) ||
 		    !load_has_room(state_of(cpu)->load) || (local_only && !is_nic_local(cpu, nic)))
 			continue;
-		distance = cpu_distance(plan_of(home), plan_of(cpu));
-		if (distance > DISTANCE_NODE)
-			continue;
-		cost = distance << 24;
-		cost += long_threads_on(cpu, now) * 2 * LOAD_FULL + state_of(cpu)->load;
+		cost = spread_cost(long_threads_on(cpu, now), state_of(cpu)->load);
+		cost = spill_cost(plan_of(home), plan_of(cpu), cost);
 		if (cost < least) {
 			best = cpu;
 			least = cost;
