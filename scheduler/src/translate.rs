@@ -132,13 +132,15 @@ pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::P
         ("last-level caches", plan.nr_llcs, limits_MAX_LLCS),
         ("NICs", plan.nics.len() as u32, limits_MAX_NICS),
     ])?;
-    let mut cpus = vec![cpu_plan { nics_local: 0, llc: 0, core: 0, node: 0 }; nr_cpus as usize];
+    let absent = cpu_plan { nics_local: 0, llc: 0, core: 0, node: 0, online: false };
+    let mut cpus = vec![absent; nr_cpus as usize];
     for (cpu, place) in &plan.cpus {
         cpus[*cpu as usize] = cpu_plan {
             nics_local: place.nics_local.iter().fold(0, |bits, nic| bits | 1 << nic),
             llc: place.llc,
             core: place.core,
             node: place.node.unwrap_or(u32::MAX),
+            online: true,
         };
     }
     Ok(steer_bpf::Plan { cpus, nr_llcs: plan.nr_llcs, origins: origins(plan, devices)? })

@@ -107,7 +107,8 @@ struct cpu_plan {
 	u64 nics_local; /* bit n: this CPU is NIC-local to NIC n of the plan */
 	u32 llc;	/* index of its last-level cache */
 	u32 core;	/* lowest CPU number of its core */
-	u32 node;	/* index of its NUMA node */
+	u32 node;	/* number of its NUMA node, ~0 if unknown */
+	bool online;	/* else nothing is known of it: the rest is zero */
 };
 
 /* One CPU's pools. Written by user space, read by BPF. */
