@@ -48,6 +48,18 @@ impl Machine {
         let topology = hwloc::xml_file(path)?;
         placed(hwloc::describe(&topology, Source::Xml(path.to_owned()), None))
     }
+
+    /// A machine that does not exist, for tests: as if read from the XML file that hwloc writes of
+    /// `description` (see "Synthetic topologies" in hwloc(7)) with `nics` put in. A NIC is a name
+    /// and the part that it hangs from, such as `("eth0", "Package", 1)` for the second package.
+    ///
+    /// # Errors
+    /// hwloc does not understand the description, or there is no such part.
+    #[cfg(feature = "testing")]
+    pub fn synthetic(description: &str, nics: &[(&str, &str, usize)]) -> Result<Machine, Error> {
+        let topology = hwloc::synthetic(description, nics)?;
+        placed(hwloc::describe(&topology, Source::Xml(description.into()), None))
+    }
 }
 
 /// The machine this runs on, unless CPUs come or go meanwhile.

@@ -1,5 +1,7 @@
 //! Machines at and beyond the bounds of the tables, and what is said then.
 
+mod topologies;
+
 use std::collections::BTreeMap;
 
 use steer_policy::{CpuPlace, PlannedNic};
