@@ -8,7 +8,7 @@ use crate::{
 /// Where each CPU is, and how NICs are found.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Indexed by CPU number; numbers that do not exist are zeroed. At most `MAX_CPUS`.
+    /// Indexed by CPU number; numbers without an online CPU are zeroed. At most `MAX_CPUS`.
     pub cpus: Vec<cpu_plan>,
     /// Number of last-level caches, one more than the largest `cpu_plan.llc`. At most `MAX_LLCS`.
     pub nr_llcs: u32,

@@ -27,8 +27,8 @@ static TURN: Mutex<()> = Mutex::new(());
 fn plan() -> Plan {
     Plan {
         cpus: vec![
-            cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0 },
-            cpu_plan { nics_local: 0, llc: 0, core: 1, node: 0 },
+            cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0, online: true },
+            cpu_plan { nics_local: 0, llc: 0, core: 1, node: 0, online: true },
         ],
         nr_llcs: 1,
         origins: Origins {

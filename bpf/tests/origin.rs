@@ -90,7 +90,7 @@ fn transfer(
     rounds: &Sender<()>,
     ready: &Receiver<Heard>,
 ) -> (u64, u32) {
-    let cpus = vec![cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0 }; 64];
+    let cpus = vec![cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0, online: true }; 64];
     let plan = Plan { cpus, nr_llcs: 1, origins };
     let mut slot = MaybeUninit::uninit();
     let loaded = LoadedObserver::load(&mut slot, &common::settings(), &plan, None).unwrap();

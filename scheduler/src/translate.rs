@@ -128,17 +128,25 @@ pub(crate) fn places(p: &Placement) -> place_settings {
 pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::Plan> {
     let nr_cpus = plan.cpus.keys().max().map_or(0, |last| last + 1);
     within_limits(&[
-        ("CPU numbers", nr_cpus, limits_MAX_CPUS),
-        ("last-level caches", plan.nr_llcs, limits_MAX_LLCS),
-        ("NICs", plan.nics.len() as u32, limits_MAX_NICS),
+        ("CPU numbers", nr_cpus, limits_MAX_CPUS, RAISE),
+        ("last-level caches", plan.nr_llcs, limits_MAX_LLCS, RAISE),
+        // one bit each: not to be raised
+        (
+            "NICs",
+            plan.nics.len() as u32,
+            limits_MAX_NICS,
+            "move spare ones to another network namespace",
+        ),
     ])?;
-    let mut cpus = vec![cpu_plan { nics_local: 0, llc: 0, core: 0, node: 0 }; nr_cpus as usize];
+    let absent = cpu_plan { nics_local: 0, llc: 0, core: 0, node: 0, online: false };
+    let mut cpus = vec![absent; nr_cpus as usize];
     for (cpu, place) in &plan.cpus {
         cpus[*cpu as usize] = cpu_plan {
             nics_local: place.nics_local.iter().fold(0, |bits, nic| bits | 1 << nic),
             llc: place.llc,
             core: place.core,
             node: place.node.unwrap_or(u32::MAX),
+            online: true,
         };
     }
     Ok(steer_bpf::Plan { cpus, nr_llcs: plan.nr_llcs, origins: origins(plan, devices)? })
@@ -151,9 +159,9 @@ pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::P
 pub(crate) fn origins(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::Origins> {
     let Origins { interfaces, napis, peers } = Origins::new(plan, devices);
     within_limits(&[
-        ("interfaces", interfaces.len() as u32, limits_MAX_INTERFACES),
-        ("NAPI contexts", napis.len() as u32, limits_MAX_NAPIS),
-        ("routes", peers.len() as u32, limits_MAX_PEER_PREFIXES),
+        ("interfaces", interfaces.len() as u32, limits_MAX_INTERFACES, RAISE),
+        ("NAPI contexts", napis.len() as u32, limits_MAX_NAPIS, RAISE),
+        ("routes", peers.len() as u32, limits_MAX_PEER_PREFIXES, RAISE),
     ])?;
     Ok(steer_bpf::Origins {
         namespace: devices.namespace.unwrap_or(0),
@@ -164,13 +172,18 @@ pub(crate) fn origins(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf
     })
 }
 
-fn within_limits(counts: &[(&str, u32, u32)]) -> Result<()> {
-    for (what, count, limit) in counts {
+const RAISE: &str = "raise the limit (enum limits in bpf/src/bpf/intf.h) and rebuild";
+
+/// What there is, how much of it, the limit, and what helps beyond that.
+fn within_limits(counts: &[(&str, u32, u32, &str)]) -> Result<()> {
+    for (what, count, limit, advice) in counts {
         ensure!(
             count <= limit,
-            "this machine has {count} {what}; this build of scx_steer is made for {limit} \
-             (enum limits in bpf/src/bpf/intf.h): raise the limit and rebuild"
+            "this machine has {count} {what}; this build of scx_steer is made for {limit}: {advice}"
         );
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::cpuset::ParseCpuSetError;
+use crate::cpuset::{CpuSet, ParseCpuSetError};
 use crate::machine::Source;
 
 /// Why the machine could not be described.
@@ -59,6 +59,17 @@ pub enum Error {
     NotThisMachine {
         /// The environment variables at fault, comma-separated.
         variables: String,
+    },
+    /// hwloc and the kernel speak of different CPUs, and still do after a wait.
+    #[error(
+        "hwloc describes a machine with CPUs {described}, but CPUs {online} are online; \
+         unset HWLOC_XMLFILE and the like, or see what hwloc says with: lstopo --of console"
+    )]
+    OtherCpus {
+        /// hwloc's.
+        described: CpuSet,
+        /// The kernel's.
+        online: CpuSet,
     },
     /// hwloc failed on the live machine.
     #[error("hwloc cannot describe this machine: {0}; see what it says with: lstopo --of console")]

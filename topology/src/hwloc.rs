@@ -3,6 +3,8 @@
 
 mod describe;
 mod seats;
+#[cfg(feature = "testing")]
+mod synthetic;
 
 use std::fs;
 use std::path::Path;
@@ -16,6 +18,8 @@ use crate::error::Error;
 pub(crate) use describe::test_machine;
 pub(crate) use describe::{Described, describe};
 pub(crate) use seats::Seat;
+#[cfg(feature = "testing")]
+pub(crate) use synthetic::synthetic;
 
 /// Environment variables that make hwloc describe another machine than this one.
 const HIJACKERS: [&str; 5] =
@@ -42,12 +46,13 @@ pub(crate) fn xml_file(path: &Path) -> Result<Topology, Error> {
     if version.split('.').next().and_then(|major| major.parse().ok()).is_some_and(|v: u32| v > 2) {
         return Err(Error::XmlTooNew { path: path.to_owned(), version: version.to_owned() });
     }
-    // The text is only looked at in the build, so both steps mean the same: hwloc rejects it.
-    builder()?
-        .from_xml(&xml)
-        .ok()
-        .and_then(|builder| builder.build().ok())
-        .ok_or_else(|| Error::BadXml { path: path.to_owned() })
+    parse(&xml)?.ok_or_else(|| Error::BadXml { path: path.to_owned() })
+}
+
+/// The machine in an XML text; `None` if hwloc rejects it. It only looks at the text in the build,
+/// so both steps mean the same.
+fn parse(xml: &str) -> Result<Option<Topology>, Error> {
+    Ok(builder()?.from_xml(xml).ok().and_then(|builder| builder.build().ok()))
 }
 
 /// The version in the header of an hwloc XML text; empty for the format of hwloc 1, which has

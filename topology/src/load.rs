@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use crate::cpuset::CpuSet;
 use crate::error::Error;
@@ -12,24 +14,29 @@ use crate::netdev;
 use crate::nic::Nic;
 use crate::root::{self, Root};
 
+/// How often and how long to wait for CPUs that come or go: the kernel switches SMT on and off one
+/// CPU after the other.
+const WAITS: u32 = 20;
+const WAIT: Duration = Duration::from_millis(50);
+
 impl Machine {
     /// Describes the machine this runs on, as it is now: CPUs, NICs and IRQ affinities change, so
     /// take a new description after hotplug. CPUs outside the caller's cpuset are included. Needs
-    /// no privilege. Takes 12 ms on a machine of 2 CPUs, more on larger ones. The hwloc library may
-    /// print a warning about odd firmware on stderr.
+    /// no privilege. Takes 12 ms on a machine of 2 CPUs, more on larger ones; up to a second more
+    /// while CPUs come or go. The hwloc library may print a warning about odd firmware on stderr.
     ///
     /// # Errors
     /// hwloc fails or was pointed at another machine by its environment variables, or sysfs or
     /// procfs is not mounted or not readable.
     pub fn live() -> Result<Machine, Error> {
         let root = Root::system().mounted()?;
-        let topology = hwloc::this_machine()?;
-        let kernel_nodes = kernel_nodes(&root)?;
-        let Described { mut machine, seats } =
-            hwloc::describe(&topology, Source::Live, kernel_nodes.as_ref());
-        machine.nics = netdev::read(&root, &machine, &seats)?;
-        machine.validate()?;
-        Ok(machine)
+        for _ in 0..WAITS {
+            match read(&root) {
+                Err(Error::OtherCpus { .. }) => thread::sleep(WAIT),
+                other => return other,
+            }
+        }
+        read(&root)
     }
 
     /// Describes a machine from an hwloc XML file (`lstopo --of xml FILE`). Such a file places
@@ -39,13 +46,45 @@ impl Machine {
     /// The file cannot be read, is no hwloc 1 or 2 topology, or is damaged.
     pub fn from_xml(path: &Path) -> Result<Machine, Error> {
         let topology = hwloc::xml_file(path)?;
-        let source = Source::Xml(path.to_owned());
-        let Described { mut machine, seats } = hwloc::describe(&topology, source, None);
-        machine.nics = seats.into_iter().map(|seat| nic(&machine, seat)).collect();
-        machine.nics.sort_by(|left, right| left.name.cmp(&right.name));
-        machine.validate()?;
-        Ok(machine)
+        placed(hwloc::describe(&topology, Source::Xml(path.to_owned()), None))
     }
+
+    /// A machine that does not exist, for tests: as if read from the XML file that hwloc writes of
+    /// `description` (see "Synthetic topologies" in hwloc(7)) with `nics` put in. A NIC is a name
+    /// and the part that it hangs from, such as `("eth0", "Package", 1)` for the second package.
+    ///
+    /// # Errors
+    /// hwloc does not understand the description, or there is no such part.
+    #[cfg(feature = "testing")]
+    pub fn synthetic(description: &str, nics: &[(&str, &str, usize)]) -> Result<Machine, Error> {
+        let topology = hwloc::synthetic(description, nics)?;
+        placed(hwloc::describe(&topology, Source::Xml(description.into()), None))
+    }
+}
+
+/// The machine this runs on, unless CPUs come or go meanwhile.
+fn read(root: &Root) -> Result<Machine, Error> {
+    let topology = hwloc::this_machine()?;
+    let kernel_nodes = kernel_nodes(root)?;
+    let Described { mut machine, seats } =
+        hwloc::describe(&topology, Source::Live, kernel_nodes.as_ref());
+    let described = machine.online_cpus();
+    match root::cpus(&root.path("sys/devices/system/cpu/online"))? {
+        Some(online) if online != described => return Err(Error::OtherCpus { described, online }),
+        _ => {}
+    }
+    machine.nics = netdev::read(root, &machine, &seats)?;
+    machine.validate()?;
+    Ok(machine)
+}
+
+/// A machine that the kernel was not asked about, with its NICs.
+fn placed(described: Described) -> Result<Machine, Error> {
+    let Described { mut machine, seats } = described;
+    machine.nics = seats.into_iter().map(|seat| nic(&machine, seat)).collect();
+    machine.nics.sort_by(|left, right| left.name.cmp(&right.name));
+    machine.validate()?;
+    Ok(machine)
 }
 
 /// What hwloc alone knows of a NIC.

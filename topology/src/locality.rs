@@ -51,6 +51,7 @@ fn only_node(machine: &Machine, cpus: &CpuSet) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::hwloc::test_machine;
+    use crate::machine::Node;
 
     fn place(
         machine: &Machine,
@@ -75,6 +76,16 @@ mod tests {
         assert_eq!(place(&machine, None, Some(1)), (Some(1), "2-3".into()));
         assert_eq!(place(&machine, Some("2-3"), None), (Some(1), "2-3".into()));
         assert_eq!(place(&machine, None, Some(7)), (None, "unknown".into()), "no such node");
+    }
+
+    #[test]
+    fn near_a_memory_tier_without_cpus_no_cpu_is_local() {
+        let mut machine = test_machine("node:2 core:2 pu:1");
+        let tier =
+            Node { id: 2, cpus: CpuSet::new(), memory_bytes: Some(1 << 30), distances: None };
+        machine.nodes.push(tier);
+        assert_eq!(place(&machine, None, Some(2)), (Some(2), "unknown".into()));
+        assert_eq!(place(&machine, Some(""), Some(1)), (Some(1), "unknown".into()));
     }
 
     #[test]

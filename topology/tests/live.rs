@@ -1,6 +1,8 @@
 //! The machine these tests run on, compared with what the kernel says elsewhere. Nothing here needs
 //! root or a certain shape of machine.
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use std::fs;
 use std::process::Command;
 
@@ -39,22 +41,41 @@ fn every_interface_with_a_device_is_there() {
     }
 }
 
-/// The environment of a process cannot be changed safely from its threads, so this test runs itself
-/// again as a child with a variable set.
-#[test]
-fn a_hijacked_hwloc_is_refused_by_name() {
+/// Expects `test` to be refused with `message` when it is run with these variables. The environment
+/// of a process cannot be changed safely from its threads, so the test runs itself again as a child.
+fn expect_refusal(test: &str, variables: &[(&str, &str)], message: &str) {
     const CHILD: &str = "STEER_TOPOLOGY_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {
         println!("{}", Machine::live().unwrap_err());
         return;
     }
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["a_hijacked_hwloc_is_refused_by_name", "--exact", "--nocapture"])
+        .args([test, "--exact", "--nocapture"])
         .env(CHILD, "1")
-        .env("HWLOC_XMLFILE", "tests/fixtures/xml/lab.xml")
+        .envs(variables.iter().copied())
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("because of HWLOC_XMLFILE in the environment"), "{said}");
+    assert!(said.contains(message), "{said}");
+}
+
+#[test]
+fn a_hijacked_hwloc_is_refused_by_name() {
+    expect_refusal(
+        "a_hijacked_hwloc_is_refused_by_name",
+        &[("HWLOC_XMLFILE", "tests/fixtures/xml/lab.xml")],
+        "because of HWLOC_XMLFILE in the environment",
+    );
+}
+
+/// A file may stand in for this machine, but only if it is of this machine.
+#[test]
+fn a_description_with_other_cpus_is_refused() {
+    let machine = "core:2 pu:1(indexes=8000,8001)";
+    expect_refusal(
+        "a_description_with_other_cpus_is_refused",
+        &[("HWLOC_SYNTHETIC", machine), ("HWLOC_THISSYSTEM", "1")],
+        "hwloc describes a machine with CPUs 8000-8001, but CPUs ",
+    );
 }

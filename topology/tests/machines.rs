@@ -102,6 +102,15 @@ fn smt_switched_off() {
 }
 
 #[test]
+fn hybrid_cores_with_and_without_l3() {
+    let machine = load("hybrid");
+    insta::assert_snapshot!(tree(&machine).to_string());
+    let levels: Vec<u8> = machine.llcs.iter().map(|llc| llc.level).collect();
+    assert_eq!(levels, [3, 2], "the smallest cores have no L3 above them");
+    assert_eq!(machine.siblings(4).unwrap().to_string(), "4");
+}
+
+#[test]
 fn json_gives_every_machine_back() {
     for file in std::fs::read_dir("tests/fixtures/xml").unwrap() {
         let machine = Machine::from_xml(&file.unwrap().path()).unwrap();

@@ -176,7 +176,7 @@ static int refresh_cores(void *map, int *key, struct core_timer *timer)
 	mask = free_cpus;
 	if (mask) {
 		bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-			if (is_claimed(cpu, now) || is_exclusive(cpu))
+			if (!is_online(cpu) || is_claimed(cpu, now) || is_exclusive(cpu))
 				bpf_cpumask_clear_cpu(cpu, mask);
 			else
 				bpf_cpumask_set_cpu(cpu, mask);
@@ -196,11 +196,13 @@ static s32 init_cores(void)
 	struct bpf_cpumask *mask = bpf_cpumask_create();
 	struct core_timer *t;
 	u32 zero = 0;
-	s32 err;
+	s32 cpu, err;
 
 	if (!mask)
 		return -ENOMEM;
-	bpf_cpumask_setall(mask);
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids())
+		if (is_online(cpu))
+			bpf_cpumask_set_cpu(cpu, mask);
 	mask = bpf_kptr_xchg(&free_cpus, mask);
 	if (mask)
 		bpf_cpumask_release(mask);

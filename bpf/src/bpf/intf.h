@@ -17,9 +17,12 @@ typedef long long s64;
 typedef _Bool bool;
 #endif
 
-/* Upper bounds of the tables below; a machine beyond them is refused before load. */
+/*
+ * Upper bounds of the tables below; a machine beyond them is refused before load. CPUs
+ * and caches may be raised, as powers of two; NICs and pools are bits of a word.
+ */
 enum limits {
-	MAX_CPUS = 1024, /* = NR_CPUS of scx/common.bpf.h */
+	MAX_CPUS = 1024, /* numbers, holes included; = NR_CPUS of scx/common.bpf.h */
 	MAX_NICS = 64,	 /* bits of cpu_plan.nics_local */
 	MAX_LLCS = 256,
 	MAX_POLICIES = 1024,	  /* different policies in force at once */
@@ -30,6 +33,11 @@ enum limits {
 	MAX_INTERFACES = 4096,	  /* NICs and the bonds, VLANs, bridges ... that stand on them */
 	MAX_PEER_PREFIXES = 8192, /* prefixes of the host's routes */
 };
+
+#define IS_POWER_OF_TWO(n) (!((n) & ((n) - 1)))
+_Static_assert(IS_POWER_OF_TWO(MAX_CPUS) && IS_POWER_OF_TWO(MAX_LLCS), "masks of indices");
+_Static_assert(IS_POWER_OF_TWO(MAX_NICS) && MAX_NICS <= 64, "cpu_plan.nics_local is a u64");
+_Static_assert(MAX_POOLS <= 64, "cpu_pools.pools is a u64");
 
 /* A flow's or a thread's class. MIXED is for threads only. */
 enum traffic_class {
@@ -107,7 +115,8 @@ struct cpu_plan {
 	u64 nics_local; /* bit n: this CPU is NIC-local to NIC n of the plan */
 	u32 llc;	/* index of its last-level cache */
 	u32 core;	/* lowest CPU number of its core */
-	u32 node;	/* index of its NUMA node */
+	u32 node;	/* number of its NUMA node, ~0 if unknown */
+	bool online;	/* else nothing is known of it: the rest is zero */
 };
 
 /* One CPU's pools. Written by user space, read by BPF. */

@@ -19,6 +19,12 @@ static __always_inline struct cpu_plan *plan_of(s32 cpu)
 	return &cpu_plan[slot(cpu)];
 }
 
+/* CPUs that are offline stay in the affinity masks of threads; no thread may be sent there. */
+static __always_inline bool is_online(s32 cpu)
+{
+	return plan_of(cpu)->online;
+}
+
 static __always_inline bool is_nic_local(s32 cpu, u32 nic)
 {
 	return cpu >= 0 && nic < MAX_NICS && plan_of(cpu)->nics_local & (1ULL << nic);

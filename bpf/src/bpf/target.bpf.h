@@ -31,7 +31,7 @@ static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
 
 static __always_inline bool may_run_on(const struct task_struct *p, s32 cpu)
 {
-	return cpu >= 0 && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	return cpu >= 0 && is_online(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
 static __always_inline bool is_pinned(const struct task_struct *p)
