@@ -27,8 +27,8 @@ pub(crate) struct RunArgs {
     /// Spec files, or folders of them.
     #[arg(required = true, value_name = "PATHS")]
     specs: Vec<PathBuf>,
-    /// See that everything runs: of each experiment only the last point, in one world, default and
-    /// scx_steer once each, for two seconds. The figures mean nothing.
+    /// See that everything runs: of each experiment only the last point, in one world, its arms
+    /// (default and scx_steer, if it names none) once each, for two seconds. The figures mean nothing.
     #[arg(long)]
     smoke: bool,
     /// Check the files and print the runs they come to; measure nothing.
@@ -114,11 +114,11 @@ impl RunArgs {
             options = Options::of(&[
                 ("pairs", "1"),
                 ("worlds", "hash"),
-                ("arms", "default,scx_steer"),
                 ("warmup", "1"),
                 ("duration", "2"),
             ])
-            .or(&options);
+            .or(&options)
+            .or(&Options::of(&[("arms", "default,scx_steer")]));
         }
         let mut line = options.or(&Options::of(&[("out", &out.to_string_lossy())])).arguments();
         line.extend(self.options.iter().cloned());
