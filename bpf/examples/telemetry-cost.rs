@@ -18,7 +18,11 @@ use std::{
 };
 
 use libbpf_rs::{libbpf_sys, query::ProgInfoIter};
-use steer_bpf::{Telemetry, intf::class_settings};
+use steer_bpf::Telemetry;
+
+// Which thresholds hold does not matter for the cost: the tests' will do.
+#[path = "../tests/common/mod.rs"]
+mod common;
 
 /// Sends and as many receives, per timing.
 const MESSAGES: usize = 200_000;
@@ -86,7 +90,7 @@ fn measure(pairs: &[Pair]) -> Result<(), Box<dyn Error>> {
         let alone = time(pairs)?;
         let before = slab_kib()?;
         let mut slot = MaybeUninit::uninit();
-        let telemetry = Telemetry::attach(&mut slot, &settings())?;
+        let telemetry = Telemetry::attach(&mut slot, &common::settings())?;
         // the first event of a socket makes its storage
         time(pairs)?;
         slab = slab.max(slab_kib()?.saturating_sub(before));
@@ -114,7 +118,7 @@ fn measure(pairs: &[Pair]) -> Result<(), Box<dyn Error>> {
 /// Nanoseconds per run of the programs, as the kernel counts them; that counting costs time itself.
 fn in_programs(pairs: &[Pair]) -> Result<f64, Box<dyn Error>> {
     let mut slot = MaybeUninit::uninit();
-    let _telemetry = Telemetry::attach(&mut slot, &settings())?;
+    let _telemetry = Telemetry::attach(&mut slot, &common::settings())?;
     time(pairs)?;
     // SAFETY: no memory is touched; the descriptor is ours, and counting ends when it is closed.
     let _counting = unsafe {
@@ -140,18 +144,4 @@ fn slab_kib() -> Result<u64, Box<dyn Error>> {
     let memory = fs::read_to_string("/proc/meminfo")?;
     let line = memory.lines().find_map(|line| line.strip_prefix("Slab:"));
     Ok(line.ok_or("no Slab in /proc/meminfo")?.trim().trim_end_matches(" kB").parse()?)
-}
-
-/// The product's defaults, which do not matter for the cost.
-fn settings() -> class_settings {
-    class_settings {
-        long_burst_bytes: 64 << 10,
-        short_burst_bytes: 16 << 10,
-        idle_gap_ns: 1_000_000,
-        half_life_ns: 100_000_000,
-        cost_ns_per_kib: 195,
-        cost_ns_per_message: 4500,
-        floor_ns: 10_000,
-        short_bursts_to_leave_long: 8,
-    }
 }

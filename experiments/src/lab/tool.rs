@@ -4,9 +4,10 @@ use std::io;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, bail, ensure};
 use rustix::process::Signal;
 use rustix::thread::LinkNameSpaceType;
 
@@ -74,6 +75,16 @@ impl Drop for Running {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Path of a program that goes into the guest; `how` to install it is said where it is missing.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn installed(program: &str, how: &str) -> Result<PathBuf> {
+    let path = Path::new("/usr/bin").join(program);
+    ensure!(path.is_file(), "{} is not installed: {how}", path.display());
+    Ok(path)
 }
 
 /// Explains why a program did not start.

@@ -1,7 +1,6 @@
 //! `steer-bench lab neutral`: what a scheduler costs where nothing can be won. No traffic; programs
 //! that only switch, wake and fork, timed under each scheduler in turn.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -12,6 +11,7 @@ use super::scheduler;
 use crate::guest::Link;
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::progress::Progress;
+use crate::lab::tool;
 use crate::stats::{Ratio, median};
 
 /// Longest run of one program in an emulated guest.
@@ -58,9 +58,7 @@ type Times = [f64; PROGRAMS.len()];
 pub(crate) fn run(mut args: NeutralArgs) -> Result<()> {
     ensure!(args.arms.iter().all(|arm| !arm.pinned), "without traffic there is nothing to pin");
     for program in ["perf", "tcc"] {
-        let path = PathBuf::from("/usr/bin").join(program);
-        ensure!(path.is_file(), "{} is not installed: run make setup", path.display());
-        args.guest.extra.push(path);
+        args.guest.extra.push(tool::installed(program, "run make setup")?);
     }
     let progress = Progress::rounds(u64::from(args.pairs));
     let mut guest = Guest::boot(&args.guest, None, &progress)?;

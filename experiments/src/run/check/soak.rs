@@ -2,7 +2,6 @@
 //! go, policies of every class that change, a CPU that goes and comes back. Nothing may stall, be
 //! thrown out, or make the kernel complain.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -11,11 +10,9 @@ use clap::Args;
 use super::{Bench, RESTART, moved};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::progress::Progress;
+use crate::lab::tool;
 use crate::run::scheduler::JOB;
 use crate::run::workload::WorkloadArgs;
-
-/// Debian's package stress-ng.
-const STRESS: &str = "/usr/bin/stress-ng";
 
 /// Flags of `steer-bench lab soak`.
 #[derive(Debug, Args)]
@@ -59,8 +56,7 @@ const CHURN: [(&str, &str); 4] = [
 /// # Errors
 /// At the first thing that fails; with what the guest's kernel said.
 pub(crate) fn run(mut args: SoakArgs) -> Result<()> {
-    ensure!(PathBuf::from(STRESS).is_file(), "{STRESS} is not installed: apt install stress-ng");
-    args.guest.extra.push(PathBuf::from(STRESS));
+    args.guest.extra.push(tool::installed("stress-ng", "apt install stress-ng")?);
     let progress = Progress::rounds(args.minutes.into());
     let guest = Guest::boot(&args.guest, None, &progress)?;
     let mut bench = Bench::new(guest, args.workload, false)?;

@@ -23,6 +23,7 @@ use crate::lab::kernel::Kernel;
 use crate::lab::progress::Progress;
 use crate::lab::qemu::{Machine, Tier};
 use crate::lab::shape::Shape;
+use crate::lab::tool;
 
 /// Runs of 25 to 60 s were seen on an idle machine, of 260 s on a busy one.
 const LONGEST: Duration = Duration::from_secs(900);
@@ -47,7 +48,7 @@ impl Packed {
     pub(super) fn new(args: &RunArgs, progress: &Progress) -> Result<Self> {
         let mut programs = args.guest.programs()?;
         if args.workload == Workload::Pipe {
-            programs.push(pipe::program()?);
+            programs.push(tool::installed("perf", "run make setup")?);
         }
         check_scheduler(&args.scheduler, &programs)?;
         let kernel = args.guest.source.get(&args.guest.kernel, progress)?;

@@ -6,16 +6,13 @@
 //! of the two processes always runs or is about to.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use crate::lab::qemu::NANOSECONDS_PER_INSTRUCTION;
 use crate::stats::median;
 
-/// What measures in the guest; Debian's package linux-perf.
-const PERF: &str = "/usr/bin/perf";
 /// Beginning of the names of the parts; then placement, round and number of loops.
 const PART: &str = "pipe/";
 /// A loop is a write to the other process and its answer.
@@ -38,16 +35,6 @@ struct Cost {
     instructions: f64,
     /// Every round, in order; they start at different moments between two timer ticks.
     rounds: Vec<f64>,
-}
-
-/// The program to take into the guest.
-///
-/// # Errors
-/// When it is not installed.
-pub(super) fn program() -> Result<PathBuf> {
-    let path = PathBuf::from(PERF);
-    ensure!(path.is_file(), "{PERF} is not installed: run make setup");
-    Ok(path)
 }
 
 /// Takes perf's outputs out of the parts.
