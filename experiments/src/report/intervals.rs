@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::scale::Log;
 use super::svg::{self, Anchor};
 use crate::result::World;
-use crate::result::metrics::{Better, METRICS, Metric};
+use crate::result::metrics::{METRICS, Metric};
 use crate::stats::Ratio;
 
 const NAMES: f64 = 165.0;
@@ -79,7 +79,7 @@ fn interval(metric: &Metric, ratio: Option<Ratio>, scale: Log, y: f64, figures: 
     let Some(ratio) = ratio else {
         return svg::text(figures, y + 4.0, Anchor::Start, "note", "undefined");
     };
-    let class = claim(metric, ratio);
+    let class = metric.claim(ratio).map_or("no-claim".into(), |claim| claim.to_string());
     html! {
         g class=(class) {
             title { (metric.name) ": " (ratio) ", " (class) }
@@ -90,14 +90,5 @@ fn interval(metric: &Metric, ratio: Option<Ratio>, scale: Log, y: f64, figures: 
             circle cx=(svg::px(scale.at(ratio.median))) cy=(svg::px(y)) r="4" {}
             (svg::text(figures, y + 4.0, Anchor::Start, "value", &ratio.to_string()))
         }
-    }
-}
-
-/// What may be claimed; nothing while the interval holds 1.
-fn claim(metric: &Metric, ratio: Ratio) -> &'static str {
-    match (ratio.excludes_one(), metric.better, ratio.median > 1.0) {
-        (false, _, _) => "no-claim",
-        (true, Better::Higher, true) | (true, Better::Lower, false) => "better",
-        (true, _, _) => "worse",
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod cli;
 mod file;
 pub(crate) mod metrics;
 mod schema;
+mod style;
 mod summarize;
 mod table;
 pub(crate) mod targets;
@@ -12,6 +13,7 @@ pub(crate) mod targets;
 mod tests;
 mod types;
 
+pub(crate) use style::{Style, UNKNOWN};
 pub(crate) use summarize::summarize;
-pub(crate) use table::{Style, table};
+pub(crate) use table::table;
 pub(crate) use types::{AbResult, Environment, Header, Sample, Workload, World};
