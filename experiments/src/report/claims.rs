@@ -17,7 +17,7 @@ pub(super) fn claims(result: &AbResult) -> Markup {
         @if !rows.is_empty() {
             h3 { "What else may be claimed" }
             p.note { "Metrics whose 95 % interval excludes 1; nothing is claimed of the others." }
-            table.claims {
+            div.scroll { table.claims {
                 thead { tr {
                     th { "steering" } th { "against" } th { "better" } th { "worse" }
                 } }
@@ -33,7 +33,7 @@ pub(super) fn claims(result: &AbResult) -> Markup {
                         }
                     }
                 }
-            }
+            } }
         }
     }
 }
@@ -45,5 +45,5 @@ fn metrics(world: &World, pair: &str, wanted: Claim) -> Markup {
         ratio.and_then(|ratio| metric.claim(ratio)) == Some(wanted)
     });
     let names: Vec<&str> = claimed.map(|metric| metric.name).collect();
-    html! { @if names.is_empty() { "–" } @else { (names.join(", ")) } }
+    html! { @if names.is_empty() { span.note { "–" } } @else { (names.join(", ")) } }
 }

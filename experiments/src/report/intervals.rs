@@ -84,8 +84,14 @@ fn interval(metric: &Metric, ratio: Option<Ratio>, scale: Log, y: f64, figures: 
         g class=(class) {
             title { (metric.name) ": " (ratio) ", " (class) }
             (svg::line((scale.at(ratio.lo), y), (scale.at(ratio.hi), y), "whisker"))
-            @for end in [ratio.lo, ratio.hi].into_iter().filter(|&end| scale.holds(end)) {
-                (svg::line((scale.at(end), y - 4.0), (scale.at(end), y + 4.0), "whisker"))
+            // A bar at each end; an arrow where the interval goes on beyond the axis.
+            @for (end, inwards) in [(ratio.lo, 5.0), (ratio.hi, -5.0)] {
+                @let x = scale.at(end);
+                @let from = if scale.holds(end) { x } else { x + inwards };
+                @let tip = if scale.holds(end) { from } else { x };
+                @for side in [-4.0, 4.0] {
+                    (svg::line((from, y + side), (tip, y), "whisker"))
+                }
             }
             circle cx=(svg::px(scale.at(ratio.median))) cy=(svg::px(y)) r="4" {}
             (svg::text(figures, y + 4.0, Anchor::Start, "value", &ratio.to_string()))

@@ -51,10 +51,16 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             h2 { "Steering: " (name) }
             p.note { (about(name)) }
             h3 { "Medians" }
-            p.note { "Bars are medians over the rounds, dots single rounds." }
+            p.note {
+                "Bars are medians over the rounds, dots single rounds. What follows from them stands "
+                "under Ratios."
+            }
             (bars::bars(world))
             h3 { "Ratios" }
-            p.note { "Coloured where the 95 % interval excludes 1." }
+            p.note {
+                "Coloured where the 95 % interval excludes 1. Undefined where the other arm has a "
+                "zero, or a round lacks the metric."
+            }
             (svg::legend([("better", "better"), ("worse", "worse"), ("no-claim", "no claim")]
                 .map(|(class, name)| (class.to_string(), name))))
             div.scroll { (intervals::intervals(world)) }
