@@ -1,7 +1,7 @@
 # The two commands: `make demo` and `make test`. Each does its own set-up, from a fresh Debian 12
 # machine with Rust on. `make help` lists the rest.
 
-PACKAGES := clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib1g-dev libhwloc-dev \
+PACKAGES := chromium clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib1g-dev libhwloc-dev \
 	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 tcc \
 	util-linux xz-utils
 DEMO     := target/demo

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::compare::{self, CompareArgs};
 use crate::lab::LabCommand;
 use crate::report::{self, ReportArgs};
 use crate::result::cli::{self as result, TableArgs};
@@ -30,7 +31,9 @@ pub(crate) enum Command {
     Hog(HogArgs),
     /// Print a result as tables.
     Table(TableArgs),
-    /// Turn a result into one self-contained HTML page.
+    /// Compare two results, of two versions or two machines.
+    Compare(CompareArgs),
+    /// Turn a result into one self-contained HTML page, into Markdown or into CSV.
     Report(ReportArgs),
     /// Print the JSON Schema of results.
     Schema,
@@ -47,6 +50,7 @@ impl Command {
             Self::Client(args) => client::run(args),
             Self::Hog(args) => hog::run(args),
             Self::Table(args) => result::table(&args),
+            Self::Compare(args) => compare::run(&args),
             Self::Report(args) => report::run(&args),
             Self::Schema => result::schema(),
             Self::Lab(command) => command.run(),

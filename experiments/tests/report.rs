@@ -1,20 +1,21 @@
 //! The report as a file: whole, self-contained, and written even when parts of a result are damaged.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod archived;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use archived::DEMO;
 use assert_cmd::cargo::cargo_bin;
 use serde_json::{Value, json};
-
-const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/runs/2026-11-22-demo/result.json");
 
 /// The page of the recorded result after an edit.
 fn page(edit: impl FnOnce(&mut Value)) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (json, html) = (folder.path().join("result.json"), folder.path().join("report.html"));
-    let mut result: Value = serde_json::from_str(&fs::read_to_string(RECORDED).unwrap()).unwrap();
+    let mut result: Value = serde_json::from_str(&fs::read_to_string(DEMO).unwrap()).unwrap();
     edit(&mut result);
     fs::write(&json, result.to_string()).unwrap();
     let mut command = Command::new(cargo_bin!("steer-bench"));
@@ -50,6 +51,62 @@ fn the_page_has_all_parts_and_needs_nothing_else() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(!page.contains("NaN") && !page.contains("inf\""), "a drawing fell off its scale");
+}
+
+/// What `report` prints with these flags.
+fn printed(flags: &[&str]) -> String {
+    let mut command = Command::new(cargo_bin!("steer-bench"));
+    let output = command.args(["report", DEMO]).args(flags).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_csv_holds_every_sample() {
+    let csv = printed(&["--csv", "-"]);
+    let result: Value = serde_json::from_str(&fs::read_to_string(DEMO).unwrap()).unwrap();
+    let mut lines = csv.lines();
+    assert_eq!(lines.next(), Some("world,arm,metric,round,value"));
+    let arms = result["worlds"]["auto"]["arms"].as_object().unwrap();
+    let metrics = arms["default"].as_object().unwrap();
+    assert_eq!(lines.count(), result["raw"].as_array().unwrap().len() * metrics.len());
+    for (arm, metrics) in arms {
+        for (metric, summary) in metrics.as_object().unwrap() {
+            for (round, value) in summary["samples"].as_array().unwrap().iter().enumerate() {
+                let row = format!("auto,{arm},{metric},{round},");
+                let found = csv.lines().find_map(|line| line.strip_prefix(&row)).unwrap();
+                assert_eq!(found.parse::<f64>().ok(), value.as_f64(), "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_markdown_is_the_table_and_what_is_around_it() {
+    let markdown = printed(&["--markdown", "-"]);
+    let mut command = Command::new(cargo_bin!("steer-bench"));
+    let table = command.args(["table", DEMO, "--markdown"]).output().unwrap().stdout;
+    assert!(markdown.contains(&String::from_utf8(table).unwrap()));
+    for part in [
+        "# scx_steer against default and pinned",
+        "targets**;",
+        "### Machine",
+        "- kernel: 6.18.15+deb13-cloud-amd64",
+        "### Workload",
+        "- long rate: 40Mbit",
+    ] {
+        assert!(markdown.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn all_outputs_at_once_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["page.html", "report.md", "samples.csv"].map(|name| folder.path().join(name));
+    let [page, markdown, csv] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let named = printed(&["--out", page, "--markdown", markdown, "--csv", csv]);
+    assert_eq!(named.lines().collect::<Vec<_>>(), [page, markdown, csv]);
+    assert!(paths.iter().all(|path| path.is_file()));
 }
 
 #[test]
@@ -93,7 +150,7 @@ fn names_from_outside_are_escaped() {
 #[test]
 fn a_page_that_cannot_be_written_is_an_error() {
     let mut command = Command::new(cargo_bin!("steer-bench"));
-    let output = command.args(["report", RECORDED, "--out", "/no/such/folder/x.html"]).output();
+    let output = command.args(["report", DEMO, "--out", "/no/such/folder/x.html"]).output();
     let output = output.unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("cannot write /no/such/folder"));

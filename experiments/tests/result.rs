@@ -1,12 +1,13 @@
 //! Reading results from the command line: the good, the bad and the missing.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod archived;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
+use archived::DEMO;
 use assert_cmd::cargo::cargo_bin;
-
-const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/runs/2026-11-22-demo/result.json");
 
 fn table(path: &Path) -> Output {
     Command::new(cargo_bin!("steer-bench")).arg("table").arg(path).output().unwrap()
@@ -14,7 +15,7 @@ fn table(path: &Path) -> Output {
 
 #[test]
 fn a_result_is_shown() {
-    let output = table(Path::new(RECORDED));
+    let output = table(Path::new(DEMO));
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     for part in ["auto steering", "local_share", "scx_steer/default", "TCG emulation"] {
@@ -25,7 +26,7 @@ fn a_result_is_shown() {
 #[test]
 fn bad_results_say_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
-    let good = std::fs::read_to_string(RECORDED).unwrap();
+    let good = std::fs::read_to_string(DEMO).unwrap();
     for (name, text, message) in [
         ("empty", String::new(), "EOF while parsing a value at line 1"),
         ("garbage", "lorem ipsum".into(), "expected value at line 1"),

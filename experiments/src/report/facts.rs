@@ -35,14 +35,14 @@ pub(super) fn environment(result: &AbResult) -> Markup {
 }
 
 /// The known fields of a record, by name.
-fn list(record: &impl Serialize) -> Markup {
+pub(super) fn fields(record: &impl Serialize) -> Vec<(String, String)> {
     let fields = serde_json::to_value(record).unwrap_or_default();
     let fields = fields.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-    html! {
-        dl {
-            @for (name, value) in fields { dt { (name.replace('_', " ")) } dd { (plain(value)) } }
-        }
-    }
+    fields.map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
+}
+
+fn list(record: &impl Serialize) -> Markup {
+    html! { dl { @for (name, value) in fields(record) { dt { (name) } dd { (value) } } } }
 }
 
 fn plain(value: &Value) -> String {
@@ -59,10 +59,11 @@ pub(super) fn reading(result: &AbResult) -> Markup {
         p {
             "The arms of a round ran one after the other in random order, with the same source "
             "ports. A ratio is the median of the rounds' own ratios of " (result.subject)
-            " to another arm, so that what changed from round to round cancels. Its interval is "
-            "the 95 % bootstrap percentile interval of that median; with five rounds it spans all "
-            "of them, and between equal arms excludes 1 about once in 16. A difference is claimed "
-            "only where it excludes 1."
+            " to another arm, so that what changed from round to round cancels. A difference is "
+            "claimed only where its 95 % interval excludes 1: from six rounds on the interval is "
+            "that of the signed-rank test, with fewer it spans all rounds and Student's interval "
+            "of their logarithms. Of 100 intervals between equal arms at most about 5 exclude 1; a "
+            "page with many intervals has some of these."
         }
         dl {
             @for metric in METRICS { dt { (metric.name) } dd { (metric.about) } }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::scale::Log;
 use super::svg::{self, Anchor};
 use crate::result::World;
-use crate::result::metrics::{Better, METRICS, Metric};
+use crate::result::metrics::{METRICS, Metric};
 use crate::stats::Ratio;
 
 const NAMES: f64 = 165.0;
@@ -79,25 +79,22 @@ fn interval(metric: &Metric, ratio: Option<Ratio>, scale: Log, y: f64, figures: 
     let Some(ratio) = ratio else {
         return svg::text(figures, y + 4.0, Anchor::Start, "note", "undefined");
     };
-    let class = claim(metric, ratio);
+    let class = metric.claim(ratio).map_or("no-claim".into(), |claim| claim.to_string());
     html! {
         g class=(class) {
             title { (metric.name) ": " (ratio) ", " (class) }
             (svg::line((scale.at(ratio.lo), y), (scale.at(ratio.hi), y), "whisker"))
-            @for end in [ratio.lo, ratio.hi].into_iter().filter(|&end| scale.holds(end)) {
-                (svg::line((scale.at(end), y - 4.0), (scale.at(end), y + 4.0), "whisker"))
+            // A bar at each end; an arrow where the interval goes on beyond the axis.
+            @for (end, inwards) in [(ratio.lo, 5.0), (ratio.hi, -5.0)] {
+                @let x = scale.at(end);
+                @let from = if scale.holds(end) { x } else { x + inwards };
+                @let tip = if scale.holds(end) { from } else { x };
+                @for side in [-4.0, 4.0] {
+                    (svg::line((from, y + side), (tip, y), "whisker"))
+                }
             }
             circle cx=(svg::px(scale.at(ratio.median))) cy=(svg::px(y)) r="4" {}
             (svg::text(figures, y + 4.0, Anchor::Start, "value", &ratio.to_string()))
         }
-    }
-}
-
-/// What may be claimed; nothing while the interval holds 1.
-fn claim(metric: &Metric, ratio: Ratio) -> &'static str {
-    match (ratio.excludes_one(), metric.better, ratio.median > 1.0) {
-        (false, _, _) => "no-claim",
-        (true, Better::Higher, true) | (true, Better::Lower, false) => "better",
-        (true, _, _) => "worse",
     }
 }

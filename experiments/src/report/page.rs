@@ -2,14 +2,12 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{bars, cdf, facts, intervals, svg, timeline, verdict};
+use super::{bars, cdf, claims, facts, headline, intervals, svg, timeline, verdict};
 use crate::result::{AbResult, World, metrics::METRICS};
 
 /// The whole page.
 pub(super) fn page(result: &AbResult) -> Markup {
-    let arms: Vec<&String> =
-        result.worlds.values().next().into_iter().flat_map(|w| w.arms.keys()).collect();
-    let title = title(&result.subject, &arms);
+    let title = headline::title(result);
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -23,10 +21,15 @@ pub(super) fn page(result: &AbResult) -> Markup {
             body {
                 header {
                     h1 { (title) }
-                    p.subtitle { (subtitle(result)) }
+                    p.subtitle { (headline::subtitle(result)) }
                 }
                 main {
-                    section { h2 { "Verdict" } (verdict::verdict(result)) (caveat(result)) }
+                    section {
+                        h2 { "Verdict" }
+                        (verdict::verdict(result))
+                        (caveat(result))
+                        (claims::claims(result))
+                    }
                     (facts::warnings(result))
                     @for (name, world) in &result.worlds { (section(result, name, world)) }
                     section { h2 { "Where this was measured" } (facts::environment(result)) }
@@ -35,30 +38,6 @@ pub(super) fn page(result: &AbResult) -> Markup {
             }
         }
     }
-}
-
-fn title(subject: &str, arms: &[&String]) -> String {
-    let others: Vec<_> =
-        arms.iter().filter(|arm| **arm != subject).map(|arm| arm.as_str()).collect();
-    if others.is_empty() {
-        return format!("{subject}, compared with nothing");
-    }
-    format!("{subject} against {}", others.join(" and "))
-}
-
-/// What, where and how often, in a line; what is unknown is left out.
-fn subtitle(result: &AbResult) -> String {
-    let (machine, work) = (&result.environment, &result.workload);
-    let parts = [
-        machine.subject_version.clone(),
-        machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
-        machine.shape.as_ref().map(|shape| format!("{shape} CPUs")),
-        Some(format!("{} long flows at {}", work.long_flows, work.long_rate)),
-        Some(format!("{} RPC connections of {}", work.rpc_connections, work.rpc_size)),
-        Some(format!("{} interleaved rounds", result.pairs)),
-        machine.started.clone(),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 fn caveat(result: &AbResult) -> Markup {
@@ -72,10 +51,16 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             h2 { "Steering: " (name) }
             p.note { (about(name)) }
             h3 { "Medians" }
-            p.note { "Bars are medians over the rounds, dots single rounds." }
+            p.note {
+                "Bars are medians over the rounds, dots single rounds. What follows from them stands "
+                "under Ratios."
+            }
             (bars::bars(world))
             h3 { "Ratios" }
-            p.note { "Coloured where the 95 % interval excludes 1." }
+            p.note {
+                "Coloured where the 95 % interval excludes 1. Undefined where the other arm has a "
+                "zero, or a round lacks the metric."
+            }
             (svg::legend([("better", "better"), ("worse", "worse"), ("no-claim", "no claim")]
                 .map(|(class, name)| (class.to_string(), name))))
             div.scroll { (intervals::intervals(world)) }

@@ -13,6 +13,8 @@ const WIDTH: f64 = 1024.0;
 const GAP: f64 = 30.0;
 const STRIP: f64 = 44.0;
 const ROW: f64 = 54.0;
+/// Half the width of a label of the axis.
+const LABEL: f64 = 12.0;
 /// Room above the strips for the arms' names, and below for the axis.
 const HEAD: f64 = 24.0;
 const FOOT: f64 = 36.0;
@@ -138,7 +140,9 @@ fn draw(column: &Column, (left, right): (f64, f64), first: bool) -> Markup {
         @for tick in ticks(seconds) {
             @let at = x.at(f64::from(tick));
             (svg::line((at, bottom - ROW + STRIP), (at, bottom - ROW + STRIP + 4.0), "axis"))
-            (svg::text(at, bottom + 10.0, Anchor::Middle, "tick", &format!("{tick} s")))
+            // The last one must not stick out, nor meet the next column's first.
+            @let anchor = if at + LABEL > right { Anchor::End } else { Anchor::Middle };
+            (svg::text(at, bottom + 10.0, anchor, "tick", &format!("{tick} s")))
         }
     }
 }

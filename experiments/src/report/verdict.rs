@@ -5,6 +5,40 @@ use maud::{Markup, html};
 use crate::result::AbResult;
 use crate::result::targets::{self, Reading, Verdict};
 
+/// How many targets are reached, over all worlds.
+pub(super) struct Score {
+    subject: String,
+    reached: usize,
+    missed: usize,
+    open: usize,
+}
+
+impl Score {
+    /// Counts them.
+    pub(super) fn of(result: &AbResult) -> Self {
+        let worlds = result.worlds.values();
+        let readings = || worlds.clone().flat_map(|world| targets::read(&result.subject, world));
+        let count = |verdict| readings().filter(|reading| reading.verdict == verdict).count();
+        Self {
+            subject: result.subject.clone(),
+            reached: count(Verdict::Reached),
+            missed: count(Verdict::Missed),
+            open: count(Verdict::Open),
+        }
+    }
+
+    /// The main clause.
+    pub(super) fn reached(&self) -> String {
+        let all = self.reached + self.missed + self.open;
+        format!("{} reaches {} of {all} targets", self.subject, self.reached)
+    }
+
+    /// The rest of the sentence.
+    pub(super) fn rest(&self) -> String {
+        format!("{} missed, {} open (the interval holds the bound).", self.missed, self.open)
+    }
+}
+
 /// One sentence on the targets, and the table behind it.
 pub(super) fn verdict(result: &AbResult) -> Markup {
     let readings: Vec<(&String, Vec<Reading>)> = result
@@ -12,18 +46,9 @@ pub(super) fn verdict(result: &AbResult) -> Markup {
         .iter()
         .map(|(name, world)| (name, targets::read(&result.subject, world)))
         .collect();
-    let count = |verdict| {
-        let all = readings.iter().flat_map(|(_, readings)| readings);
-        all.filter(|reading| reading.verdict == verdict).count()
-    };
-    let (reached, missed, open) =
-        (count(Verdict::Reached), count(Verdict::Missed), count(Verdict::Open));
-    let all = reached + missed + open;
+    let score = Score::of(result);
     html! {
-        p.lead {
-            strong { (result.subject) " reaches " (reached) " of " (all) " targets" }
-            "; " (missed) " missed, " (open) " open (the interval holds the bound)."
-        }
+        p.lead { strong { (score.reached()) } "; " (score.rest()) }
         div.scroll {
             table.verdict {
                 thead { tr {

@@ -1,8 +1,12 @@
 //! The metrics of a result: their names, where a sample holds them, and how to show them.
 
+use std::fmt;
+
+use serde::Serialize;
 use serde_json::Value;
 
 use super::types::Sample;
+use crate::stats::Ratio;
 use crate::traffic::client::ClientReport;
 
 /// The format of the observer's output that is understood.
@@ -15,6 +19,35 @@ pub(crate) enum Better {
     Higher,
     /// Less is better.
     Lower,
+}
+
+/// What a ratio may be said to show, once its interval excludes 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Claim {
+    /// The subject does better.
+    Better,
+    /// The subject does worse.
+    Worse,
+}
+
+impl Claim {
+    /// The mark beside a ratio in a table.
+    pub(crate) fn sign(self) -> char {
+        match self {
+            Self::Better => '+',
+            Self::Worse => '-',
+        }
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+        })
+    }
 }
 
 /// Where a sample holds a metric.
@@ -195,6 +228,12 @@ impl Metric {
             }
             Source::Client(path) => number(&sample.client, path),
         }
+    }
+
+    /// What the ratio of this metric shows; nothing while its interval holds 1.
+    pub(crate) fn claim(&self, ratio: Ratio) -> Option<Claim> {
+        let better = (ratio.median > 1.0) == (self.better == Better::Higher);
+        ratio.excludes_one().then_some(if better { Claim::Better } else { Claim::Worse })
     }
 
     /// A stored value as shown, without the unit.

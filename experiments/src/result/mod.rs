@@ -1,11 +1,15 @@
 //! The result of an A/B run: its file format (version 1), how it follows from the samples, and how
 //! it reads on a terminal.
 
+#[cfg(test)]
+#[path = "../../tests/archived/mod.rs"]
+pub(crate) mod archived;
 mod brief;
 pub(crate) mod cli;
 mod file;
 pub(crate) mod metrics;
 mod schema;
+mod style;
 mod summarize;
 mod table;
 pub(crate) mod targets;
@@ -14,6 +18,7 @@ mod tests;
 mod types;
 
 pub(crate) use brief::brief;
+pub(crate) use style::{Style, UNKNOWN};
 pub(crate) use summarize::summarize;
-pub(crate) use table::{Style, table};
+pub(crate) use table::table;
 pub(crate) use types::{AbResult, Environment, Header, Sample, Workload, World};

@@ -27,7 +27,7 @@ pub(crate) fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
         let complete = complete_rounds(&rounds);
         pairs = Some(pairs.map_or(complete, |fewest: usize| fewest.min(complete)));
         warnings.extend(doubts(name, &rounds, complete));
-        worlds.insert(name.to_string(), world(&header.subject, &rounds, header.seed));
+        worlds.insert(name.to_string(), world(&header.subject, &rounds));
     }
     AbResult {
         version: AbResult::VERSION,
@@ -57,7 +57,7 @@ fn complete_rounds(rounds: &Rounds) -> usize {
     all.iter().filter(|round| rounds.values().all(|arm| arm.contains_key(round))).count()
 }
 
-fn world(subject: &str, rounds: &Rounds, seed: u64) -> World {
+fn world(subject: &str, rounds: &Rounds) -> World {
     let arms = rounds.iter().map(|(arm, samples)| {
         let summaries = METRICS.iter().map(|metric| {
             (metric.name.to_string(), summary(samples.values().map(|s| metric.value(s)).collect()))
@@ -67,7 +67,7 @@ fn world(subject: &str, rounds: &Rounds, seed: u64) -> World {
     let ratios = METRICS.iter().map(|metric| {
         let references = rounds.keys().filter(|arm| **arm != subject);
         let ratios = references.map(|reference| {
-            let ratio = Ratio::of_pairs(&pairs(metric, rounds, subject, reference), seed);
+            let ratio = Ratio::paired(&pairs(metric, rounds, subject, reference));
             (format!("{subject}/{reference}"), ratio)
         });
         (metric.name.to_string(), ratios.collect())

@@ -4,21 +4,21 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::archived::{DEMO, DEMO_IPERF3};
 use super::metrics::METRICS;
 use super::{AbResult, Header, Sample, Style, schema, summarize, table};
 
-const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/runs/2026-11-22-demo/result.json");
 const SCHEMA: &str = include_str!("../../schema/result-v1.json");
 
 fn recorded() -> AbResult {
-    AbResult::read(Path::new(RECORDED)).unwrap()
+    AbResult::read(Path::new(DEMO)).unwrap()
 }
 
 /// Works a result out anew from its own samples, or from others.
 fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
     let header = Header {
         subject: result.subject.clone(),
-        arms: ["default", "scx_steer", "pinned"].map(String::from).to_vec(),
+        arms: result.worlds[0].arms.keys().cloned().collect(),
         command: result.command.clone(),
         seed: result.seed,
         environment: result.environment.clone(),
@@ -35,15 +35,19 @@ fn edited(edit: impl Fn(&mut Sample)) -> AbResult {
     again(&result, samples)
 }
 
-/// After a change of the metrics, run once with UPDATE_DATA=1 to work the recorded file out anew.
+/// After a change of the metrics or the statistics, run once with UPDATE_DATA=1 to work the files
+/// out anew.
 #[test]
 fn all_figures_follow_from_the_samples() {
-    let result = recorded();
-    let again = again(&result, result.raw.clone());
-    if std::env::var_os("UPDATE_DATA").is_some() {
-        again.write(Path::new(RECORDED)).unwrap();
+    for path in [DEMO, DEMO_IPERF3].map(Path::new) {
+        let result = AbResult::read(path).unwrap();
+        let again = again(&result, result.raw.clone());
+        if std::env::var_os("UPDATE_DATA").is_some() {
+            again.write(path).unwrap();
+        } else {
+            assert!(again == result, "the figures of {} are not its samples'", path.display());
+        }
     }
-    assert!(again == result, "the recorded figures are not those of its samples");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) struct AbResult {
     pub(crate) pairs: usize,
     /// The command line that made this file.
     pub(crate) command: Vec<String>,
-    /// Seed of the order of the arms and of the bootstrap intervals.
+    /// Seed of the order of the arms and of the source ports.
     pub(crate) seed: u64,
     /// The machine that was measured.
     pub(crate) environment: Environment,
@@ -49,7 +49,7 @@ pub(crate) struct Header {
     pub(crate) arms: Vec<String>,
     /// The command line of the run.
     pub(crate) command: Vec<String>,
-    /// Seed of the order of the arms and of the bootstrap intervals.
+    /// Seed of the order of the arms and of the source ports.
     pub(crate) seed: u64,
     /// The machine that is measured.
     pub(crate) environment: Environment,
@@ -154,7 +154,7 @@ pub(crate) struct World {
     /// By arm, then by metric; `x-metrics` of this schema says what each metric is.
     pub(crate) arms: IndexMap<String, IndexMap<String, Summary>>,
     /// By metric, then by pair of arms, like `scx_steer/default`. Null when a sample lacks the
-    /// metric or the reference is zero.
+    /// metric, the reference is zero, or there are fewer than two pairs.
     pub(crate) ratios: IndexMap<String, IndexMap<String, Option<Ratio>>>,
 }
 

@@ -117,7 +117,7 @@ fn print(arms: &[Arm], rounds: &[Vec<Times>]) {
                 .collect();
             let ratio = match arm {
                 0 => String::new(),
-                _ => Ratio::of_pairs(&pairs, 1).map_or("-".to_owned(), |ratio| ratio.to_string()),
+                _ => Ratio::paired(&pairs).map_or("-".to_owned(), |ratio| ratio.to_string()),
             };
             let seconds = median(&times).unwrap_or(f64::NAN);
             println!("{name:<10} {scheduler:<14} {seconds:>8.2}  {ratio}");

@@ -1,0 +1,28 @@
+//! What a result is about, in a title and a line.
+
+use crate::result::AbResult;
+
+/// Who is compared with whom.
+pub(super) fn title(result: &AbResult) -> String {
+    let arms = result.worlds.values().next().into_iter().flat_map(|world| world.arms.keys());
+    let others: Vec<&str> = arms.map(String::as_str).filter(|arm| *arm != result.subject).collect();
+    if others.is_empty() {
+        return format!("{}, compared with nothing", result.subject);
+    }
+    format!("{} against {}", result.subject, others.join(" and "))
+}
+
+/// What, where and how often, in a line; what is unknown is left out.
+pub(super) fn subtitle(result: &AbResult) -> String {
+    let (machine, work) = (&result.environment, &result.workload);
+    let parts = [
+        machine.subject_version.clone(),
+        machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
+        machine.shape.as_ref().map(|shape| format!("{shape} CPUs")),
+        Some(format!("{} long flows at {}", work.long_flows, work.long_rate)),
+        Some(format!("{} RPC connections of {}", work.rpc_connections, work.rpc_size)),
+        Some(format!("{} interleaved rounds", result.pairs)),
+        machine.started.clone(),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
