@@ -2,6 +2,7 @@
 //! what differed. It links no scheduler code: it runs programs and reads their JSON.
 
 mod cli;
+mod cpu;
 mod guest;
 mod lab;
 mod report;
