@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::compare::{self, CompareArgs};
+use crate::cpu::{self, CpuArgs};
 use crate::lab::LabCommand;
 use crate::report::{self, ReportArgs};
 use crate::result::cli::{self as result, TableArgs};
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Client(ClientArgs),
     /// Spin CPUs, as other work on the host does.
     Hog(HogArgs),
+    /// Measure what the CPUs do, system-wide, under any scheduler.
+    Cpu(CpuArgs),
     /// Print a result as tables.
     Table(TableArgs),
     /// Compare two results, of two versions or two machines.
@@ -49,6 +52,7 @@ impl Command {
             Self::Server(args) => server::run(args),
             Self::Client(args) => client::run(args),
             Self::Hog(args) => hog::run(args),
+            Self::Cpu(args) => cpu::run(&args),
             Self::Table(args) => result::table(&args),
             Self::Compare(args) => compare::run(&args),
             Self::Report(args) => report::run(&args),

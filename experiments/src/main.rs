@@ -3,6 +3,7 @@
 
 mod cli;
 mod compare;
+mod cpu;
 mod guest;
 mod lab;
 mod report;

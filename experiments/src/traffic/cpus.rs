@@ -11,9 +11,22 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 pub(crate) struct CpuList(Vec<usize>);
 
 impl CpuList {
+    /// These CPUs; `None` when there is none.
+    pub(crate) fn of(cpus: impl IntoIterator<Item = usize>) -> Option<Self> {
+        let mut cpus: Vec<_> = cpus.into_iter().collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        (!cpus.is_empty()).then_some(Self(cpus))
+    }
+
     /// The CPU at `index`, starting over when the list ends.
     pub(crate) fn round_robin(&self, index: usize) -> Self {
         Self(vec![self.0[index % self.0.len()]])
+    }
+
+    /// The CPUs, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().copied()
     }
 
     /// Whether the CPU is in the list.
@@ -74,9 +87,7 @@ impl FromStr for CpuList {
             }
             cpus.extend(first..=last);
         }
-        cpus.sort_unstable();
-        cpus.dedup();
-        Ok(Self(cpus))
+        Self::of(cpus).ok_or_else(|| bad(text))
     }
 }
 

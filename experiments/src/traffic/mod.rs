@@ -5,6 +5,6 @@ pub(crate) mod cpus;
 pub(crate) mod hog;
 mod poll;
 pub(crate) mod server;
-mod stop;
+pub(crate) mod stop;
 pub(crate) mod units;
 mod wire;

@@ -71,6 +71,15 @@ pub(crate) struct Seconds(Duration);
 impl Seconds {
     const MAX: f64 = 86_400.0;
 
+    /// Parses a span that is longer than 0, for flags that need one.
+    ///
+    /// # Errors
+    /// As for any span, and for 0.
+    pub(crate) fn positive(text: &str) -> Result<Self, String> {
+        let span: Self = text.parse()?;
+        if span.0.is_zero() { Err("must be longer than 0".into()) } else { Ok(span) }
+    }
+
     /// The span as the standard library's type.
     pub(crate) fn duration(self) -> Duration {
         self.0

@@ -54,7 +54,7 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "SECONDS", default_value = "2")]
     warmup: Seconds,
     /// Seconds of traffic that are counted.
-    #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = Seconds::positive)]
     duration: Seconds,
     /// Fix the source ports: long flow i uses PORT+i, RPC connection j uses PORT+1000+j, so that
     /// two runs meet the same receive hash [default: the kernel chooses].
@@ -79,11 +79,6 @@ fn message(text: &str) -> Result<Size, String> {
 fn at_most(text: &str, max: u64) -> Result<Size, String> {
     let size: Size = text.parse()?;
     if size.bytes() > max { Err(format!("at most {max} bytes")) } else { Ok(size) }
-}
-
-fn positive(text: &str) -> Result<Seconds, String> {
-    let span: Seconds = text.parse()?;
-    if span.duration().is_zero() { Err("must be longer than 0".into()) } else { Ok(span) }
 }
 
 /// Drives the traffic and prints the result, partial when a connection failed on the way.

@@ -1,0 +1,117 @@
+//! Reasons to doubt a measurement, said with what to do about them.
+
+use super::breakdown::Breakdown;
+use super::report::Usage;
+use super::sampler::Trigger;
+
+/// Share of the busy time that may be unclassified before the map needs work.
+const MUCH_UNCLASSIFIED: f64 = 0.1;
+
+/// Samples of busy time below which shares are rough: at 400 a share of a half is good to ± 5 %.
+const FEW_SAMPLES: u64 = 400;
+
+/// Share of the CPUs' time that the hypervisor may take before other figures are in doubt.
+const MUCH_STEAL: f64 = 0.05;
+
+/// The reasons, worst first.
+pub(crate) fn doubts(
+    breakdown: Option<&Breakdown>,
+    usage: &Usage,
+    was_throttled: bool,
+) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let total = usage.total;
+    let all_s = total.busy_s() + total.steal_s + total.iowait_s + total.idle_s;
+    if total.steal_s > MUCH_STEAL * all_s {
+        doubts.push(format!(
+            "the hypervisor took {:.0} % of the CPUs' time: measure on a quieter machine",
+            100.0 * total.steal_s / all_s
+        ));
+    }
+    let Some(breakdown) = breakdown else {
+        doubts
+            .push("no sample of busy time, so no breakdown: run traffic, or measure longer".into());
+        return doubts;
+    };
+    if breakdown.lost > 0 || was_throttled {
+        doubts.push(format!(
+            "{} samples were lost{}: the shares are of the others; measure fewer CPUs with --cpus",
+            breakdown.lost,
+            if was_throttled { ", and the kernel paused the sampling" } else { "" }
+        ));
+    }
+    let unclassified = breakdown.kernel.get("unclassified").map_or(0.0, |share| share.total);
+    if unclassified > MUCH_UNCLASSIFIED {
+        doubts.push(format!(
+            "{:.0} % of the busy time is unclassified: add the functions listed to \
+             experiments/data/kernel-symbols.toml",
+            100.0 * unclassified
+        ));
+    }
+    if breakdown.samples < FEW_SAMPLES {
+        doubts.push(format!(
+            "only {} samples of busy time: the shares are rough; measure longer",
+            breakdown.samples
+        ));
+    }
+    if breakdown.event == Trigger::Clock.name() {
+        doubts.push(
+            "sampled by the clock, for want of a cycle counter: it cannot interrupt code that runs \
+             with interrupts off, which shows where they come on again. Hardware interrupts are \
+             missing from the breakdown, and locks and wake-ups are less exact"
+                .into(),
+        );
+    }
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use indexmap::IndexMap;
+
+    use super::super::breakdown::Share;
+    use super::super::usage::CpuTime;
+    use super::*;
+
+    fn usage(steal_s: f64) -> Usage {
+        let time = CpuTime { user_s: 1.0, idle_s: 1.0, steal_s, ..CpuTime::default() };
+        Usage::new([(0, time)].into(), 2.0)
+    }
+
+    fn breakdown(event: Trigger, unclassified: f64) -> Breakdown {
+        let share = Share { total: unclassified, ..Share::default() };
+        Breakdown {
+            event: event.name().into(),
+            hz: 997,
+            samples: 5000,
+            lost: 0,
+            user: 0.5,
+            kernel: IndexMap::from([("unclassified".into(), share)]),
+            top_unclassified: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_clean_measurement_has_none() {
+        let clean = breakdown(Trigger::Cycles, 0.05);
+        assert_eq!(doubts(Some(&clean), &usage(0.0), false), [""; 0]);
+    }
+
+    #[test]
+    fn each_doubt_is_said_once() {
+        let few = Breakdown { samples: 10, ..breakdown(Trigger::Cycles, 0.0) };
+        let lost = Breakdown { lost: 7, ..breakdown(Trigger::Cycles, 0.0) };
+        for (breakdown, usage, throttled, part) in [
+            (Some(breakdown(Trigger::Clock, 0.0)), usage(0.0), false, "sampled by the clock"),
+            (Some(breakdown(Trigger::Cycles, 0.2)), usage(0.0), false, "20 % of the busy time"),
+            (Some(few), usage(0.0), false, "only 10 samples"),
+            (Some(lost), usage(0.0), false, "7 samples were lost"),
+            (Some(breakdown(Trigger::Cycles, 0.0)), usage(0.0), true, "paused"),
+            (Some(breakdown(Trigger::Cycles, 0.0)), usage(2.0), false, "took 50 %"),
+            (None, usage(0.0), false, "no breakdown"),
+        ] {
+            let doubts = doubts(breakdown.as_ref(), &usage, throttled);
+            assert!(doubts.len() == 1 && doubts[0].contains(part), "{part}: {doubts:?}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! One measurement: all instruments are opened first, then run over the same time.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use super::breakdown::Tally;
+use super::counters::{Counters, Unavailable};
+use super::kallsyms::Symbols;
+use super::report::{CountersReport, CpuReport, Usage};
+use super::sampler::{Samplers, Trigger};
+use super::stack::Classifier;
+use super::symbol_map::SymbolMap;
+use super::usage::Ticks;
+use super::{CpuArgs, cgroup, doubts, events};
+use crate::traffic::cpus::CpuList;
+use crate::traffic::stop::Stop;
+
+/// How often the ring buffers are emptied; they hold several times as much.
+const DRAIN_EVERY: Duration = Duration::from_millis(250);
+
+/// Measures for the time asked for, or until SIGINT or SIGTERM.
+///
+/// # Errors
+/// When a CPU or the cgroup does not exist, or the kernel does not let this user measure.
+pub(crate) fn measure(args: &CpuArgs) -> Result<CpuReport> {
+    let list = chosen(args.cpus.as_ref(), &Ticks::read()?)?;
+    let cpus: Vec<_> = list.iter().collect();
+    let cgroup = args.cgroup.as_deref().map(cgroup::open).transpose().context("--cgroup")?;
+    let mut instruments = Instruments::open(&cpus, cgroup.as_ref())?;
+    let stop = Stop::on_signal()?;
+
+    let before = Ticks::read()?;
+    let began = Instant::now();
+    instruments.start()?;
+    while let Some(left) = args.duration.duration().checked_sub(began.elapsed())
+        && !pause(&stop, left.min(DRAIN_EVERY))?
+    {
+        instruments.drain()?;
+    }
+    instruments.stop()?;
+    let duration_s = began.elapsed().as_secs_f64();
+    let after = Ticks::read()?;
+    instruments.drain()?;
+
+    let by_cpu = cpus.iter().map(|&cpu| {
+        let time = after.since(&before, cpu, procfs::ticks_per_second());
+        Ok((cpu, time.with_context(|| format!("CPU {cpu} went offline during the measurement"))?))
+    });
+    let usage = Usage::new(by_cpu.collect::<Result<_>>()?, duration_s);
+    instruments.report(usage, duration_s, &list)
+}
+
+/// The CPUs to measure.
+fn chosen(wanted: Option<&CpuList>, ticks: &Ticks) -> Result<CpuList> {
+    let online = CpuList::of(ticks.cpus()).context("/proc/stat names no CPU")?;
+    let Some(wanted) = wanted else { return Ok(online) };
+    if let Some(missing) = CpuList::of(wanted.iter().filter(|cpu| !online.contains(*cpu))) {
+        bail!("--cpus: CPU {missing} is not online here; there are CPUs {online}");
+    }
+    Ok(wanted.clone())
+}
+
+/// Sleeps; true when the process was asked to stop meanwhile.
+fn pause(stop: &Stop, time: Duration) -> Result<bool> {
+    let timeout = Timespec::try_from(time).context("no such time")?;
+    match poll(&mut [PollFd::new(stop, PollFlags::IN)], Some(&timeout)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error).context("cannot wait"),
+    }
+}
+
+/// Everything that measures beside /proc/stat.
+struct Instruments {
+    machine: Counters,
+    cgroup: Option<Counters>,
+    unavailable: Unavailable,
+    samplers: Samplers,
+    classifier: Classifier,
+    tally: Tally,
+}
+
+impl Instruments {
+    fn open(cpus: &[usize], cgroup: Option<&File>) -> Result<Self> {
+        raise_file_limit();
+        let mut unavailable = Unavailable::new();
+        let machine = Counters::open(events::MACHINE, cpus, None, &mut unavailable)?;
+        let cgroup = cgroup
+            .map(|folder| Counters::open(events::CGROUP, cpus, Some(folder), &mut unavailable))
+            .transpose()?;
+        let samplers = Samplers::open(cpus)?;
+        let by_clock = samplers.trigger() == Trigger::Clock;
+        let classifier = Classifier::new(Symbols::read()?, SymbolMap::built_in()?, by_clock);
+        let tally = Tally::default();
+        Ok(Self { machine, cgroup, unavailable, samplers, classifier, tally })
+    }
+
+    fn start(&mut self) -> Result<()> {
+        self.machine.start()?;
+        self.cgroup.as_mut().map(Counters::start).transpose()?;
+        self.samplers.start()
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.samplers.stop()?;
+        self.cgroup.as_mut().map(Counters::stop).transpose()?;
+        self.machine.stop()
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        self.samplers.drain(|record| self.tally.add(record, &mut self.classifier))
+    }
+
+    fn report(mut self, usage: Usage, duration_s: f64, cpus: &CpuList) -> Result<CpuReport> {
+        let breakdown = self.tally.breakdown(self.samplers.trigger(), &self.classifier);
+        let warnings = doubts::doubts(breakdown.as_ref(), &usage, self.tally.was_throttled());
+        Ok(CpuReport {
+            version: CpuReport::VERSION,
+            duration_s,
+            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            cpus: cpus.to_string(),
+            usage,
+            counters: CountersReport {
+                machine: self.machine.read()?,
+                cgroup: self.cgroup.as_mut().map(Counters::read).transpose()?,
+                unavailable: self.unavailable,
+            },
+            breakdown,
+            warnings,
+        })
+    }
+}
+
+/// Counters take up to 18 open files per CPU; the usual limit is too low for 64 CPUs.
+fn raise_file_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Not fatal: with too few files for it, opening the counters says so.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_those_online_or_those_named() {
+        let ticks = Ticks::parse("cpu0 1 1 1 1 1 1 1 1\ncpu2 1 1 1 1 1 1 1 1\n").unwrap();
+        assert_eq!(chosen(None, &ticks).unwrap().to_string(), "0,2");
+        let one: CpuList = "2".parse().unwrap();
+        assert_eq!(chosen(Some(&one), &ticks).unwrap(), one);
+        let error = chosen(Some(&"0-3".parse().unwrap()), &ticks).unwrap_err().to_string();
+        assert_eq!(error, "--cpus: CPU 1,3 is not online here; there are CPUs 0,2");
+    }
+}
