@@ -240,7 +240,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	struct subject s;
 	struct queue q;
 
-	if (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1) {
+	if (is_per_cpu_kthread(p)) {
 		count(CNT_KTHREAD);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
 				   enq_flags | SCX_ENQ_PREEMPT);
@@ -315,8 +315,8 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	struct subject s;
 
 	look_at(&s, p);
-	count_long_time(state, p);
-	state->class = s.class;
+	count_busy_time(state, p);
+	note_running(state, p, s.class);
 	/*
 	 * A thread whose flow became long or whose policy changed moves now, not when it
 	 * sleeps. One that was lent this CPU keeps it for its slice.
@@ -324,10 +324,10 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	if ((s.class == CLASS_LONG || s.policy->pool || is_exclusive(cpu)) &&
 	    is_misplaced(p, &s, cpu))
 		scx_bpf_task_set_slice(p, 0);
-	rescue_from(DSQ_CPU | cpu, s.now);
-	rescue_from(DSQ_LLC | llc_of(cpu), s.now);
+	rescue_from(DSQ_CPU | cpu, cpu, s.now);
+	rescue_from(DSQ_LLC | llc_of(cpu), cpu, s.now);
 	if (s.policy->pool)
-		rescue_from(DSQ_POOL | s.policy->pool, s.now);
+		rescue_from(DSQ_POOL | s.policy->pool, cpu, s.now);
 }
 
 void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
@@ -346,7 +346,7 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 	state->vtime = vtime;
 	state->started_ns = s.now;
 	state->exec_mark = p->se.sum_exec_runtime;
-	state->class = s.class;
+	note_running(state, p, s.class);
 	state->pool = s.policy->pool;
 	state->pinned = is_pinned(p);
 	if (s.class == CLASS_LONG && s.task && s.task->target == cpu)
@@ -358,7 +358,7 @@ void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 	struct cpu_state *state = state_of(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now(), ran = now > state->started_ns ? now - state->started_ns : 0;
 
-	count_long_time(state, p);
+	count_busy_time(state, p);
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran * 100 / p->scx.weight);
 }
 
