@@ -12,6 +12,7 @@ use scx_utils::{
     UserExitInfo, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
     uei_exited, uei_report,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     ObjectSlot, Origins, Plan,
@@ -51,6 +52,18 @@ pub struct ProgramSize {
     pub instructions: usize,
     /// Instructions the verifier walked through on all paths; it stops at a million.
     pub verified: u32,
+}
+
+/// Whether a NIC's packets follow threads, as learned from moves (`place.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Steering {
+    /// They do (RFS, aRFS, XPS with ATR).
+    Follows,
+    /// They arrive where the NIC or its driver puts them (RSS, ntuple rules).
+    Fixed,
+    /// Too few threads moved so far.
+    Unknown,
 }
 
 /// The scheduler, in force from [`Scheduler::attach`] until dropped.
@@ -126,6 +139,17 @@ impl<'obj> Scheduler<'obj> {
     /// The kernel refused to read the counter map.
     pub fn counters(&self) -> Result<Counters> {
         counters::read(&self.skel.maps.counters)
+    }
+
+    /// What was learned of the steering of NIC number `nic` of the plan.
+    pub fn steering(&self, nic: usize) -> Steering {
+        let settled = intf::STEERING_SETTLED as i32;
+        let learned = self.skel.maps.bss_data.as_ref().and_then(|bss| bss.nic_steering.get(nic));
+        match learned.map_or(0, |steering| steering.score) {
+            score if score >= settled => Steering::Follows,
+            score if score <= -settled => Steering::Fixed,
+            _ => Steering::Unknown,
+        }
     }
 
     /// The loaded programs, by name.

@@ -9,6 +9,7 @@ mod preflight;
 mod schedule;
 mod signals;
 mod stats;
+mod status;
 mod topology;
 mod translate;
 
@@ -36,6 +37,7 @@ fn run(cli: Cli) -> Result<()> {
         Some(Command::Topology(args)) => topology::run(&args),
         Some(Command::Observe(args)) => observe::run(&args),
         Some(Command::Policy(command)) => policy::run(&command),
+        Some(Command::Status(args)) => status::run(&args),
         None if cli.schedule.help_stats => stats::describe(),
         None => match cli.schedule.monitor {
             Some(interval) => stats::monitor(interval.into(), &signals::on_shutdown()?),

@@ -2,7 +2,7 @@
 
 use std::{
     mem::{self, MaybeUninit},
-    thread,
+    process, thread,
     time::{Duration, Instant},
 };
 
@@ -18,7 +18,8 @@ use crate::{
     policy::LivePolicy,
     preflight::{self, Need},
     signals::{self, Flag},
-    stats::{self, Sums},
+    stats::{self, Answer},
+    status::{NicStatus, Status},
     translate,
 };
 
@@ -45,7 +46,9 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
         });
     }
     let mut policy = LivePolicy::load(args.policy.policy.clone(), signals::on_reload()?)?;
-    while serve(args, &settings, &mut policy, &stats, &shutdown)? == Next::Restart {
+    let mut loads = 1;
+    while serve(args, &settings, &mut policy, &stats, loads, &shutdown)? == Next::Restart {
+        loads += 1;
         info!("the kernel asked for a restart: loading the scheduler again");
     }
     Ok(())
@@ -62,7 +65,8 @@ fn serve(
     args: &ScheduleArgs,
     settings: &Settings,
     policy: &mut LivePolicy,
-    stats: &StatsServer<(), Sums>,
+    stats: &StatsServer<(), Answer>,
+    loads: u64,
     shutdown: &Flag,
 ) -> Result<Next> {
     let mut devices = NetworkDevices::now()?;
@@ -84,16 +88,26 @@ fn serve(
         policy.apply(&mut scheduler, &plan)?;
     }
 
-    let mut looked = Instant::now();
+    let loaded = Instant::now();
+    let mut looked = loaded;
     let (replies, requests) = stats.channels();
     while !shutdown.raised() && !scheduler.exited() {
         let pause = if policy.has_rules() { FOLLOW_EVERY } else { LOOK_EVERY };
         if requests.recv_timeout(pause).is_ok() {
-            replies.send(Sums {
-                decisions: scheduler.counters()?,
-                reloads: policy.reloads,
-                refusals: policy.refusals,
-            })?;
+            let status = Status {
+                version: env!("CARGO_PKG_VERSION").into(),
+                pid: process::id(),
+                in_force_s: loaded.elapsed().as_secs(),
+                loads,
+                cpus: plan.cpus.len(),
+                caches: plan.nr_llcs as usize,
+                nics: (0..)
+                    .zip(&plan.nics)
+                    .map(|(id, nic)| NicStatus::new(nic, scheduler.steering(id)))
+                    .collect(),
+                policy: policy.status(),
+            };
+            replies.send(Answer { decisions: scheduler.counters()?, status })?;
         }
         policy.follow(&mut scheduler, &plan)?;
         if looked.elapsed() >= LOOK_EVERY {
