@@ -3,6 +3,7 @@
 mod cgroups;
 mod cli;
 mod logging;
+mod nics;
 mod observe;
 mod policy;
 mod preflight;

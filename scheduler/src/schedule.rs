@@ -1,7 +1,7 @@
 //! Bare `scx_steer`: load, stay in force, unload.
 
 use std::{
-    mem::{self, MaybeUninit},
+    mem::MaybeUninit,
     process, thread,
     time::{Duration, Instant},
 };
@@ -15,6 +15,7 @@ use steer_topology::{Machine, NetworkDevices};
 
 use crate::{
     cli::ScheduleArgs,
+    nics::{self, Nics},
     policy::LivePolicy,
     preflight::{self, Need},
     signals::{self, Flag},
@@ -69,9 +70,12 @@ fn serve(
     loads: u64,
     shutdown: &Flag,
 ) -> Result<Next> {
-    let mut devices = NetworkDevices::now()?;
+    // before the machine is read: a CPU that comes or goes from here on ends this life at once
+    let hotplug_seq = Scheduler::hotplug_seq()?;
+    let devices = NetworkDevices::now()?;
     let mut plan = Plan::new(&Machine::live()?);
-    let options = LoadOptions { exit_dump_len: args.exit_dump_len, libbpf: args.libbpf.clone() };
+    let options =
+        LoadOptions { exit_dump_len: args.exit_dump_len, hotplug_seq, libbpf: args.libbpf.clone() };
     let mut slot = MaybeUninit::uninit();
     let mut scheduler = Scheduler::attach(
         &mut slot,
@@ -80,7 +84,9 @@ fn serve(
         &translate::places(&settings.placement),
         &translate::plan(&plan, &devices)?,
     )?;
-    announce(&plan);
+    info!("scx_steer is in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);
+    nics::announce(&plan);
+    let mut nics = Nics::new(devices);
     for size in scheduler.programs()? {
         debug!("{} {} instructions, {} verified", size.name, size.instructions, size.verified);
     }
@@ -112,7 +118,7 @@ fn serve(
         policy.follow(&mut scheduler, &plan)?;
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
-            if let Some(new) = follow_nics(&mut scheduler, &mut devices, &plan)? {
+            if let Some(new) = nics.follow(&mut scheduler, &plan) {
                 plan = new;
                 if policy.has_rules() {
                     policy.apply(&mut scheduler, &plan)?;
@@ -122,37 +128,4 @@ fn serve(
     }
     let report = scheduler.detach()?;
     Ok(if !shutdown.raised() && report.should_restart() { Next::Restart } else { Next::Stop })
-}
-
-fn announce(plan: &Plan) {
-    info!("scx_steer is in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);
-    for nic in &plan.nics {
-        info!("NIC {}: long-flow threads go to CPUs {}", nic.name, nic.local_cpus);
-    }
-    if plan.nics.is_empty() {
-        info!("no NIC whose place is known: long-flow threads are left to the fair rules");
-    }
-}
-
-/// Tells the scheduler about NICs that came or went; the new plan if some did. Reads the machine
-/// only then.
-fn follow_nics(
-    scheduler: &mut Scheduler<'_>,
-    devices: &mut NetworkDevices,
-    plan: &Plan,
-) -> Result<Option<Plan>> {
-    let before = mem::replace(devices, NetworkDevices::now()?);
-    if *devices == before {
-        return Ok(None);
-    }
-    if devices.interfaces == before.interfaces {
-        // routes, or the NAPI contexts of a NIC that went down and up: the NICs are the same
-        scheduler.update_origins(&translate::origins(plan, devices)?)?;
-        return Ok(None);
-    }
-    let plan = Plan::new(&Machine::live()?);
-    scheduler.update_plan(&translate::plan(&plan, devices)?)?;
-    info!("the network devices changed");
-    announce(&plan);
-    Ok(Some(plan))
 }
