@@ -28,7 +28,7 @@ fn place(llc: u32, core: u32, node: u32) -> cpu_plan {
 /// With `threads` on the core of `to`, at full load.
 fn spill_cost(from: &cpu_plan, to: &cpu_plan, threads: u32) -> u64 {
     // SAFETY: both point to live structs.
-    unsafe { native_spill_cost(from, to, native_spread_cost(threads, FULL)) }
+    unsafe { native_spill_cost(from, to, native_spread_cost(threads, threads, FULL)) }
 }
 
 fn distance(a: &cpu_plan, b: &cpu_plan) -> cpu_distance {
@@ -65,6 +65,16 @@ fn no_number_of_threads_outweighs_the_distance() {
 }
 
 #[test]
+fn long_flows_spread_over_cores_then_caches() {
+    // SAFETY: no pointer is passed.
+    let cost = |core, llc, load| unsafe { native_spread_cost(core, llc, load) };
+    let crowd = u32::from(u16::MAX);
+    assert!(cost(0, crowd, FULL) < cost(1, 0, 0), "a free core in a full cache is a free core");
+    assert!(cost(1, 2, FULL) < cost(1, 3, 0));
+    assert!(cost(crowd, crowd, FULL) >= cost(2, 2, FULL), "no overflow");
+}
+
+#[test]
 fn a_full_core_is_never_left_for_another_node() {
     let home = place(0, 0, 0);
     assert_eq!(spill_cost(&home, &place(1, 8, 1), 0), u64::MAX);
@@ -91,6 +101,19 @@ fn a_core_with_room_is_not_saturated() {
 }
 
 proptest! {
+    /// All that were seen within two windows are counted, and none for longer.
+    #[test]
+    fn threads_are_counted_while_they_run(
+        threads in 1u32..100, first: u32, later in 0u32..5,
+    ) {
+        let mut heads = head_count { window: 0, now: 0, before: 0 };
+        // SAFETY: points to a live struct.
+        (0..threads).for_each(|_| unsafe { native_heads_add(&mut heads, first) });
+        // SAFETY: as above.
+        let seen = unsafe { native_heads_in(&heads, first.wrapping_add(later)) };
+        prop_assert_eq!(seen, if later <= 1 { threads } else { 0 });
+    }
+
     /// Whatever was learned before, two moves in a row settle it, one opposite move unsettles it.
     #[test]
     fn two_votes_settle_and_one_unsettles(past in prop::collection::vec(any::<bool>(), 0..50)) {

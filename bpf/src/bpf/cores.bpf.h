@@ -28,14 +28,17 @@ const volatile struct place_settings place_settings;
 
 /* Indexed by the lowest CPU number of the core: SMT siblings share one claim. */
 struct core_use {
-	u64 until_ns;	    /* the claim's end */
-	u64 spill_ns;	    /* no further thread leaves for lack of room before this */
-	u32 window;	    /* that `threads` counts */
-	u16 threads;	    /* long-flow threads seen in it */
-	u16 threads_before; /* ... in the one before */
+	u64 until_ns; /* the claim's end */
+	u64 spill_ns; /* no further thread leaves for lack of room before this */
+	struct head_count threads;
 } __attribute__((aligned(64)));
 
 static struct core_use cores[MAX_CPUS];
+
+/* The long-flow threads of each last-level cache. */
+static struct llc_use {
+	struct head_count threads;
+} __attribute__((aligned(64))) llc_uses[MAX_LLCS];
 
 /* What a CPU is running, for those who think of preempting it, and what it has done. */
 struct cpu_state {
@@ -88,32 +91,36 @@ static __always_inline bool is_claimed(s32 cpu, u64 now)
 	return now < core_of(cpu)->until_ns;
 }
 
-/* Long-flow threads on the core of @cpu, in this window or the last. */
-static u32 long_threads_on(s32 cpu, u64 now)
+static __always_inline struct llc_use *llc_use_of(s32 cpu)
 {
-	const struct core_use *core = core_of(cpu);
-	u32 window = now >> COUNT_WINDOW_SHIFT;
-
-	if (core->window == window)
-		return core->threads > core->threads_before ? core->threads : core->threads_before;
-	return core->window + 1 == window ? core->threads : 0;
+	return &llc_uses[plan_of(cpu)->llc & (MAX_LLCS - 1)];
 }
 
-/* Once per thread and window. Two CPUs that open a window at once may lose a count. */
+/* Long-flow threads on the core of @cpu. */
+static u32 long_threads_on(s32 cpu, u64 now)
+{
+	return heads_in(&core_of(cpu)->threads, now >> COUNT_WINDOW_SHIFT);
+}
+
+/* What @cpu costs one more of them. Global for the verifier's sake, as pick_nic_local(). */
+__weak __noinline u32 cost_of(s32 cpu, u64 now)
+{
+	u32 on_llc = heads_in(&llc_use_of(cpu)->threads, now >> COUNT_WINDOW_SHIFT);
+
+	return spread_cost(long_threads_on(cpu, now), on_llc, state_of(cpu)->load);
+}
+
+/* Once per thread and window. Two CPUs that count at once may lose one. */
 static void count_thread(struct core_use *core, struct task_ctx *task, s32 cpu, u64 now)
 {
 	u32 window = now >> COUNT_WINDOW_SHIFT;
 
-	if (core->window != window) {
-		core->threads_before = core->window + 1 == window ? core->threads : 0;
-		core->threads = 0;
-		core->window = window;
-	}
 	if (task->counted_window == window && task->counted_cpu == cpu)
 		return;
 	task->counted_window = window;
 	task->counted_cpu = cpu;
-	core->threads++;
+	heads_add(&core->threads, window);
+	heads_add(&llc_use_of(cpu)->threads, window);
 }
 
 static void claim_core(struct task_ctx *task, s32 cpu, u64 now, u64 claim_ns)

@@ -44,9 +44,19 @@ enum cpu_distance native_cpu_distance(const struct cpu_plan *a, const struct cpu
 	return cpu_distance(a, b);
 }
 
-u32 native_spread_cost(u32 long_threads, u32 load)
+void native_heads_add(struct head_count *h, u32 window)
 {
-	return spread_cost(long_threads, load);
+	heads_add(h, window);
+}
+
+u32 native_heads_in(const struct head_count *h, u32 window)
+{
+	return heads_in(h, window);
+}
+
+u32 native_spread_cost(u32 on_core, u32 on_llc, u32 load)
+{
+	return spread_cost(on_core, on_llc, load);
 }
 
 u64 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread)

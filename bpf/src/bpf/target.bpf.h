@@ -40,10 +40,11 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 }
 
 /*
- * The allowed NIC-local CPU whose core has the fewest long-flow threads, then the
- * least load: spread before stacking. The one it runs on wins a tie.
+ * The allowed NIC-local CPU whose core has the fewest long-flow threads, then whose cache
+ * has, then with the least load: spread before stacking. The one it runs on wins a tie.
+ * Global, so that the verifier walks it once, not for each of its callers.
  */
-static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
+__weak __noinline s32 pick_nic_local(struct task_struct *p __arg_trusted, u32 nic, u64 now)
 {
 	s32 cpu, best = -1, current_cpu = scx_bpf_task_cpu(p);
 	u32 cost, least = ~0U;
@@ -51,7 +52,7 @@ static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
 		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || !may_run_on(p, cpu))
 			continue;
-		cost = spread_cost(long_threads_on(cpu, now), state_of(cpu)->load);
+		cost = cost_of(cpu, now);
 		if (cost < least || (cost == least && cpu == current_cpu)) {
 			best = cpu;
 			least = cost;
@@ -64,7 +65,8 @@ static s32 pick_nic_local(const struct task_struct *p, u32 nic, u64 now)
  * The nearest CPU to @home, on its node, with room for a long-flow thread; NIC-local
  * if that is asked; or -1.
  */
-static s32 pick_spill(const struct task_struct *p, s32 home, u32 nic, bool local_only, u64 now)
+__weak __noinline s32 pick_spill(struct task_struct *p __arg_trusted, s32 home, u32 nic,
+				 bool local_only, u64 now)
 {
 	u64 cost, least = COST_NEVER;
 	s32 cpu, best = -1;
@@ -73,8 +75,7 @@ static s32 pick_spill(const struct task_struct *p, s32 home, u32 nic, bool local
 		if (cpu == home || is_exclusive(cpu) || !may_run_on(p, cpu) ||
 		    !load_has_room(state_of(cpu)->load) || (local_only && !is_nic_local(cpu, nic)))
 			continue;
-		cost = spread_cost(long_threads_on(cpu, now), state_of(cpu)->load);
-		cost = spill_cost(plan_of(home), plan_of(cpu), cost);
+		cost = spill_cost(plan_of(home), plan_of(cpu), cost_of(cpu, now));
 		if (cost < least) {
 			best = cpu;
 			least = cost;
@@ -117,7 +118,7 @@ static void depart(struct task_ctx *task, s32 home, u64 now)
 }
 
 /* A core that is saturated with fixed packets, or with several threads, lets one go. */
-static s32 spill(const struct task_struct *p, struct task_ctx *task, s32 from, bool fixed, u64 now)
+static s32 spill(struct task_struct *p, struct task_ctx *task, s32 from, bool fixed, u64 now)
 {
 	struct core_use *core = core_of(from);
 	s32 target;
@@ -152,7 +153,7 @@ static bool stays_spilled(const struct task_struct *p, struct task_ctx *task, u6
 }
 
 /* The CPU a long-flow thread belongs on, or -1 if it has no NIC to be near to. */
-static s32 long_target(const struct task_struct *p, struct task_ctx *task, u64 now)
+static s32 long_target(struct task_struct *p, struct task_ctx *task, u64 now)
 {
 	s32 home = task->home.cpu, target = task->target;
 	u32 nic = task->home.nic;

@@ -169,15 +169,18 @@ impl Shape<'_> {
     /// pick_nic_local(): the cheapest, of equals the first.
     fn filled(&self, local: &CpuSet) -> String {
         let mut threads: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut caches: BTreeMap<u32, u32> = BTreeMap::new();
         let mut order = Vec::new();
         loop {
             let on_core = |cpu: &u32| threads.get(&self.at(*cpu).core).copied().unwrap_or(0);
+            let on_llc = |cpu: &u32| caches.get(&self.at(*cpu).llc).copied().unwrap_or(0);
             // SAFETY: no pointer is passed.
-            let cost = |cpu: &u32| unsafe { native_spread_cost(on_core(cpu), 0) };
+            let cost = |cpu: &u32| unsafe { native_spread_cost(on_core(cpu), on_llc(cpu), 0) };
             let Some(cpu) = local.iter().min_by_key(cost).filter(|cpu| on_core(cpu) == 0) else {
                 break;
             };
             *threads.entry(self.at(cpu).core).or_default() += 1;
+            *caches.entry(self.at(cpu).llc).or_default() += 1;
             order.push(cpu);
         }
         let caches = order.chunk_by(|a, b| self.at(*a).llc == self.at(*b).llc);
