@@ -1,5 +1,7 @@
 //! Reasons to doubt a measurement, said with what to do about them.
 
+use std::time::Duration;
+
 use super::breakdown::Breakdown;
 use super::report::Usage;
 use super::sampler::Trigger;
@@ -12,6 +14,9 @@ const FEW_SAMPLES: u64 = 400;
 
 /// Share of the CPUs' time that the hypervisor may take before other figures are in doubt.
 const MUCH_STEAL: f64 = 0.05;
+
+/// How late a measurement may begin after its --lead before it misses what it was meant to see.
+const LATE: Duration = Duration::from_millis(200);
 
 /// The reasons, worst first.
 pub(crate) fn doubts(
@@ -65,6 +70,17 @@ pub(crate) fn doubts(
     doubts
 }
 
+/// Whether the measurement began this much too late.
+pub(crate) fn late(by: Duration) -> Option<String> {
+    (by > LATE).then(|| {
+        format!(
+            "the measurement began {:.1} s late, so long did the instruments take to open: give a \
+             longer --lead",
+            by.as_secs_f64()
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use indexmap::IndexMap;
@@ -95,6 +111,12 @@ mod tests {
     fn a_clean_measurement_has_none() {
         let clean = breakdown(Trigger::Cycles, 0.05);
         assert_eq!(doubts(Some(&clean), &usage(0.0), false), [""; 0]);
+    }
+
+    #[test]
+    fn a_late_start_is_said() {
+        assert_eq!(late(LATE), None);
+        assert!(late(Duration::from_millis(1500)).unwrap().contains("began 1.5 s late"));
     }
 
     #[test]
