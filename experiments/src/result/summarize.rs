@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::{IndexMap, IndexSet};
 
+use super::cpu;
 use super::metrics::{METRICS, Metric, unreadable};
 use super::types::{AbResult, Header, Sample, Summary, World};
 use crate::stats::{Ratio, median};
@@ -19,6 +20,10 @@ type Rounds<'a> = IndexMap<&'a str, BTreeMap<u32, &'a Sample>>;
 pub(crate) fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
     let mut warnings = header.warnings;
     warnings.extend(samples.iter().filter_map(doubt));
+    warnings.extend(cpu::doubts(&samples));
+    // Results from before a part was recorded keep the figures they had.
+    let recorded = |metric: &&Metric| samples.iter().any(|sample| metric.is_recorded(sample));
+    let metrics: Vec<&Metric> = METRICS.iter().filter(recorded).collect();
     let mut worlds = IndexMap::new();
     let mut pairs = None;
     let names: IndexSet<&str> = samples.iter().map(|sample| sample.world.as_str()).collect();
@@ -26,8 +31,8 @@ pub(crate) fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
         let rounds = rounds_of(name, &header.arms, &samples);
         let complete = complete_rounds(&rounds);
         pairs = Some(pairs.map_or(complete, |fewest: usize| fewest.min(complete)));
-        warnings.extend(doubts(name, &rounds, complete));
-        worlds.insert(name.to_string(), world(&header.subject, &rounds));
+        warnings.extend(doubts(name, &rounds, complete, &metrics));
+        worlds.insert(name.to_string(), world(&header.subject, &rounds, &metrics));
     }
     AbResult {
         version: AbResult::VERSION,
@@ -57,14 +62,14 @@ fn complete_rounds(rounds: &Rounds) -> usize {
     all.iter().filter(|round| rounds.values().all(|arm| arm.contains_key(round))).count()
 }
 
-fn world(subject: &str, rounds: &Rounds) -> World {
+fn world(subject: &str, rounds: &Rounds, metrics: &[&Metric]) -> World {
     let arms = rounds.iter().map(|(arm, samples)| {
-        let summaries = METRICS.iter().map(|metric| {
+        let summaries = metrics.iter().map(|metric| {
             (metric.name.to_string(), summary(samples.values().map(|s| metric.value(s)).collect()))
         });
         (arm.to_string(), summaries.collect())
     });
-    let ratios = METRICS.iter().map(|metric| {
+    let ratios = metrics.iter().map(|metric| {
         let references = rounds.keys().filter(|arm| **arm != subject);
         let ratios = references.map(|reference| {
             let ratio = Ratio::paired(&pairs(metric, rounds, subject, reference));
@@ -107,7 +112,7 @@ fn doubt(sample: &Sample) -> Option<String> {
 }
 
 /// What makes a world's figures doubtful.
-fn doubts(world: &str, rounds: &Rounds, complete: usize) -> Vec<String> {
+fn doubts(world: &str, rounds: &Rounds, complete: usize, metrics: &[&Metric]) -> Vec<String> {
     let mut doubts = Vec::new();
     if complete < ENOUGH_PAIRS {
         doubts.push(format!(
@@ -115,7 +120,7 @@ fn doubts(world: &str, rounds: &Rounds, complete: usize) -> Vec<String> {
         ));
     }
     for (arm, samples) in rounds {
-        for metric in METRICS {
+        for metric in metrics {
             let unknown = samples.values().filter(|s| metric.value(s).is_none()).count();
             if unknown > 0 {
                 let (metric, all) = (metric.name, samples.len());

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::archived::{DEMO, DEMO_IPERF3};
+use super::measured::{CPUS_USED, add_cpu};
 use super::metrics::METRICS;
 use super::{AbResult, Header, Sample, Style, schema, summarize, table};
 
@@ -12,6 +13,13 @@ const SCHEMA: &str = include_str!("../../schema/result-v1.json");
 
 fn recorded() -> AbResult {
     AbResult::read(Path::new(DEMO)).unwrap()
+}
+
+/// The archived demo as if what the CPUs did had been recorded.
+fn measured() -> AbResult {
+    let mut result = serde_json::to_value(recorded()).unwrap();
+    add_cpu(&mut result);
+    serde_json::from_value(result).unwrap()
 }
 
 /// Works a result out anew from its own samples, or from others.
@@ -72,7 +80,8 @@ fn the_committed_schema_is_current() {
 fn the_schema_fits_results_and_nothing_else() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let good = serde_json::to_value(recorded()).unwrap();
+    assert!(validator.is_valid(&serde_json::to_value(recorded()).unwrap()));
+    let good = serde_json::to_value(measured()).unwrap();
     assert!(validator.is_valid(&good));
     for (pointer, bad) in [
         ("/version", json!(2)),
@@ -80,6 +89,9 @@ fn the_schema_fits_results_and_nothing_else() {
         ("/worlds/auto/arms/default/rpc_p99/median", json!("fast")),
         ("/worlds/auto/ratios/rpc_p99/scx_steer~1default", json!(1.0)),
         ("/raw/0/round", json!(-1)),
+        ("/raw/0/cpu/usage/total/softirq_s", json!("much")),
+        ("/raw/0/cpu/breakdown/kernel/tcp_ip/total", Value::Null),
+        ("/raw/0/cpu/counters/cycles/value", json!("unknown")),
     ] {
         let mut result = good.clone();
         *result.pointer_mut(pointer).unwrap() = bad;
@@ -101,6 +113,66 @@ fn a_metric_that_one_sample_lacks_has_no_median_and_no_ratio() {
     assert!(world.ratios["home_share"]["scx_steer/default"].is_some());
     let expected = "auto, pinned: home_share is unknown in 1 of 5 samples";
     assert!(result.warnings.iter().any(|warning| warning.starts_with(expected)));
+}
+
+#[test]
+fn what_no_sample_recorded_is_left_out_without_a_warning() {
+    let result = again(&recorded(), recorded().raw);
+    assert!(!result.worlds["auto"].ratios.contains_key("cpus_used"));
+    assert!(!result.warnings.iter().any(|warning| warning.contains("_cpu")));
+    assert!(!serde_json::to_string(&result).unwrap().contains("\"cpu\":null"));
+}
+
+#[test]
+fn throughput_per_cpu_is_all_payload_over_the_cpus_in_use() {
+    let result = measured();
+    let result = again(&result, result.raw.clone());
+    let arms = &result.worlds["auto"].arms;
+    for (metrics, cpus) in arms.values().zip(CPUS_USED) {
+        assert_eq!(metrics["cpus_used"].median, Some(cpus));
+    }
+    let sample = &result.raw[0];
+    let client = |path| sample.client.pointer(path).and_then(Value::as_f64).unwrap();
+    let rpc = client("/rpc/rate") * 2.0 * client("/rpc/size");
+    let expected =
+        (client("/long/bytes_per_s") + rpc) / arms[&sample.arm]["cpus_used"].median.unwrap();
+    let found = arms[&sample.arm]["throughput_per_cpu"].samples[sample.round as usize].unwrap();
+    assert!((found / expected - 1.0).abs() < 1e-9, "{found} for {expected}");
+    assert!(table(&result, Style::Terminal).contains("throughput_per_cpu"));
+}
+
+#[test]
+fn throughput_per_cpu_is_unknown_where_a_part_is() {
+    let value = |edit: fn(&mut Sample)| {
+        let mut sample = measured().raw.remove(0);
+        edit(&mut sample);
+        super::metrics::find("throughput_per_cpu").unwrap().value(&sample)
+    };
+    assert!(value(|_| {}).is_some());
+    assert!(value(|sample| sample.client["long"] = Value::Null).is_some(), "none were asked for");
+    let failed = value(|sample| {
+        sample.client["long"] = Value::Null;
+        sample.client["errors"] = json!(["long flow 0: connection reset"]);
+    });
+    assert_eq!(failed, None);
+    assert_eq!(value(|sample| sample.cpu = None), None);
+    let none = value(|sample| sample.client["long"] = sample.client["rpc"].take());
+    assert_eq!(none, None);
+}
+
+#[test]
+fn a_warning_of_many_records_is_said_once() {
+    let mut result = measured();
+    for (sample, percent) in result.raw.iter_mut().zip(11..) {
+        let cpu = sample.cpu.as_mut().unwrap();
+        cpu.warnings = vec![format!("{percent} % of the busy time is unclassified")];
+    }
+    let result = again(&result, result.raw.clone());
+    let all = result.raw.len();
+    let expected =
+        format!("CPU figures of {all} of {all} samples: 11 % of the busy time is unclassified");
+    let said = result.warnings.iter().filter(|warning| warning.contains("unclassified"));
+    assert_eq!(said.collect::<Vec<_>>(), [&expected]);
 }
 
 #[test]

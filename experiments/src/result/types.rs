@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::cpu::CpuRecord;
+use super::metrics::{METRICS, Metric};
 use crate::stats::Ratio;
 
 /// The result of one A/B run: the same workload under several arms, interleaved, in one or more
@@ -38,6 +40,11 @@ pub(crate) struct AbResult {
 impl AbResult {
     /// The format this program writes and reads.
     pub(crate) const VERSION: u32 = 1;
+
+    /// The metrics that some sample has.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
+        METRICS.iter().filter(|metric| self.worlds.values().any(|world| world.has(metric)))
+    }
 }
 
 /// What the run is about, known before the first sample.
@@ -146,12 +153,17 @@ pub(crate) struct Sample {
     pub(crate) observe: Value,
     /// What the client printed.
     pub(crate) client: Value,
+    /// What all CPUs of the measured machine did in the same time; absent where that was not
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu: Option<CpuRecord>,
 }
 
 /// One steering world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct World {
-    /// By arm, then by metric; `x-metrics` of this schema says what each metric is.
+    /// By arm, then by metric; `x-metrics` of this schema says what each metric is. Metrics of a
+    /// part that no sample has are left out.
     pub(crate) arms: IndexMap<String, IndexMap<String, Summary>>,
     /// By metric, then by pair of arms, like `scx_steer/default`. Null when a sample lacks the
     /// metric, the reference is zero, or there are fewer than two pairs.
@@ -162,6 +174,17 @@ impl World {
     /// The pairs of arms that have ratios, like `scx_steer/default`.
     pub(crate) fn pairs(&self) -> Vec<&String> {
         self.ratios.values().next().into_iter().flat_map(IndexMap::keys).collect()
+    }
+
+    /// Whether some sample has a metric.
+    pub(crate) fn has(&self, metric: &Metric) -> bool {
+        let summaries = self.arms.values().filter_map(|metrics| metrics.get(metric.name));
+        summaries.flat_map(|summary| &summary.samples).any(Option::is_some)
+    }
+
+    /// The metrics that some sample has, in the order to show them.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
+        METRICS.iter().filter(|metric| self.has(metric))
     }
 
     /// A pair's ratio of a metric, when it has one.

@@ -192,7 +192,7 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
                         taken => break taken.with_context(|| place.clone())?,
                     }
                 };
-                let Measured { observe, client, doubts } = taken;
+                let Measured { observe, client, cpu, doubts } = taken;
                 header.warnings.extend(doubts.iter().map(|doubt| format!("{place}: {doubt}")));
                 samples.push(Sample {
                     world: world.name().to_owned(),
@@ -202,6 +202,7 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
                     source_port,
                     observe,
                     client,
+                    cpu,
                 });
                 progress.advance();
             }

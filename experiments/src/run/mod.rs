@@ -4,6 +4,7 @@ pub(crate) mod ab;
 mod arm;
 mod bed;
 pub(crate) mod check;
+mod cpu;
 pub(crate) mod det;
 mod environment;
 pub(crate) mod experiment;

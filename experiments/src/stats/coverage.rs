@@ -8,8 +8,8 @@ use std::path::Path;
 use fastrand::Rng;
 
 use super::Ratio;
+use crate::result::AbResult;
 use crate::result::archived::DEMO;
-use crate::result::{AbResult, metrics::METRICS};
 
 /// Runs behind each figure, which is then good to half a percent point.
 const RUNS: u32 = 2000;
@@ -60,7 +60,7 @@ fn archived() -> Vec<(&'static str, Vec<Vec<f64>>)> {
         let worlds = result.worlds.values().map(|world| &world.arms["default"][metric]);
         worlds.map(|summary| summary.samples.iter().flatten().copied().collect()).collect()
     };
-    METRICS.iter().map(|metric| (metric.name, samples(metric.name))).collect()
+    result.metrics().map(|metric| (metric.name, samples(metric.name))).collect()
 }
 
 /// Logarithms of samples as distances from their mean.
