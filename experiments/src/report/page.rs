@@ -2,8 +2,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{bars, cdf, claims, facts, headline, intervals, svg, timeline, verdict};
-use crate::result::{AbResult, World, metrics::METRICS};
+use super::{bars, cdf, claims, facts, headline, intervals, stack, svg, timeline, verdict};
+use crate::result::{AbResult, World};
 
 /// The whole page.
 pub(super) fn page(result: &AbResult) -> Markup {
@@ -67,6 +67,7 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             h3 { "RPC latency" }
             p.note { "Share of RPCs answered within a time, all rounds together." }
             (cdf::cdf(result, name, &arms))
+            (stack::stack(result, name, world))
             h3 { "Who used the CPUs" }
             p.note {
                 "Share of each CPU's time, from the round nearest the median throughput per core. "
@@ -98,7 +99,7 @@ fn table(world: &World) -> Markup {
                 @for arm in world.arms.keys() { th.number { (arm) } }
                 @for pair in &pairs { th.number { (pair) } }
             } }
-            tbody { @for metric in METRICS { tr {
+            tbody { @for metric in world.metrics() { tr {
                 th scope="row" { (metric.name) } td { (metric.unit) }
                 @for arm in world.arms.keys() {
                     @let median = world.median(arm, metric.name);
