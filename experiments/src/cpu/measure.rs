@@ -62,7 +62,9 @@ pub(crate) fn measure(args: &CpuArgs) -> Result<CpuReport> {
         Ok((cpu, time.with_context(|| format!("CPU {cpu} went offline during the measurement"))?))
     });
     let usage = Usage::new(by_cpu.collect::<Result<_>>()?, duration_s);
+    let unaccounted = doubts::unaccounted(&usage, duration_s);
     let mut report = instruments.report(usage, duration_s, &list)?;
+    report.warnings.extend(unaccounted);
     if !args.lead.duration().is_zero() {
         report.warnings.extend(doubts::late(began.saturating_duration_since(start)));
     }
