@@ -10,6 +10,7 @@ mod environment;
 pub(crate) mod experiment;
 mod generator;
 pub(crate) mod neutral;
+mod rounds;
 mod sample;
 mod scheduler;
 mod setup;
