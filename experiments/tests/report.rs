@@ -153,6 +153,14 @@ fn all_outputs_at_once_are_named() {
 }
 
 #[test]
+fn equal_arms_are_called_so() {
+    let page = page(|result| result["equal"] = json!("scx_steer/pinned"));
+    assert!(page.contains("<h1>scx_steer against default and pinned</h1>"));
+    assert_eq!(page.matches("scx_steer/pinned is an arm against itself").count(), 3);
+    assert_eq!(page.matches("<td>pinned itself (chance alone)</td>").count(), 3);
+}
+
+#[test]
 fn bare_metal_needs_no_caveat() {
     let page = page(|result| result["environment"]["accelerator"] = Value::Null);
     assert!(!page.contains("TCG emulation"));

@@ -61,6 +61,12 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
                 "Coloured where the 95 % interval excludes 1. Undefined where the other arm has a "
                 "zero, or a round lacks the metric."
             }
+            @if let Some(equal) = &result.equal {
+                p.note {
+                    (equal) " is an arm against itself: it shows what chance does, and any claim "
+                    "there is wrong."
+                }
+            }
             (svg::legend([("better", "better"), ("worse", "worse"), ("no-claim", "no claim")]
                 .map(|(class, name)| (class.to_string(), name))))
             div.scroll { (intervals::intervals(world)) }

@@ -25,19 +25,21 @@ pub(crate) fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
     let recorded = |metric: &&Metric| samples.iter().any(|sample| metric.is_recorded(sample));
     let metrics: Vec<&Metric> = METRICS.iter().filter(recorded).collect();
     let mut worlds = IndexMap::new();
-    let mut pairs = None;
+    let mut fewest = None;
     let names: IndexSet<&str> = samples.iter().map(|sample| sample.world.as_str()).collect();
     for name in names {
         let rounds = rounds_of(name, &header.arms, &samples);
         let complete = complete_rounds(&rounds);
-        pairs = Some(pairs.map_or(complete, |fewest: usize| fewest.min(complete)));
+        fewest = Some(fewest.map_or(complete, |fewest: usize| fewest.min(complete)));
         warnings.extend(doubts(name, &rounds, complete, &metrics));
-        worlds.insert(name.to_string(), world(&header.subject, &rounds, &metrics));
+        let pairs = pairs_of(&header.subject, header.equal.as_deref(), &rounds);
+        worlds.insert(name.to_string(), world(&pairs, &rounds, &metrics));
     }
     AbResult {
         version: AbResult::VERSION,
         subject: header.subject,
-        pairs: pairs.unwrap_or(0),
+        equal: header.equal,
+        pairs: fewest.unwrap_or(0),
         command: header.command,
         seed: header.seed,
         environment: header.environment,
@@ -62,7 +64,19 @@ fn complete_rounds(rounds: &Rounds) -> usize {
     all.iter().filter(|round| rounds.values().all(|arm| arm.contains_key(round))).count()
 }
 
-fn world(subject: &str, rounds: &Rounds, metrics: &[&Metric]) -> World {
+/// The pairs of arms to compare: the subject with each other arm, and those that are equal.
+fn pairs_of<'a>(
+    subject: &'a str,
+    equal: Option<&'a str>,
+    rounds: &Rounds<'a>,
+) -> Vec<(&'a str, &'a str)> {
+    let equal = equal.and_then(|pair| pair.split_once('/'));
+    let again = equal.map(|(again, _)| again);
+    let others = rounds.keys().filter(|arm| **arm != subject && Some(**arm) != again);
+    others.map(|other| (subject, *other)).chain(equal).collect()
+}
+
+fn world(pairs: &[(&str, &str)], rounds: &Rounds, metrics: &[&Metric]) -> World {
     let arms = rounds.iter().map(|(arm, samples)| {
         let summaries = metrics.iter().map(|metric| {
             (metric.name.to_string(), summary(samples.values().map(|s| metric.value(s)).collect()))
@@ -70,9 +84,8 @@ fn world(subject: &str, rounds: &Rounds, metrics: &[&Metric]) -> World {
         (arm.to_string(), summaries.collect())
     });
     let ratios = metrics.iter().map(|metric| {
-        let references = rounds.keys().filter(|arm| **arm != subject);
-        let ratios = references.map(|reference| {
-            let ratio = Ratio::paired(&pairs(metric, rounds, subject, reference));
+        let ratios = pairs.iter().map(|(subject, reference)| {
+            let ratio = Ratio::paired(&values(metric, rounds, subject, reference));
             (format!("{subject}/{reference}"), ratio)
         });
         (metric.name.to_string(), ratios.collect())
@@ -87,7 +100,7 @@ fn summary(samples: Vec<Option<f64>>) -> Summary {
 }
 
 /// The metric's values in the rounds that hold both arms.
-fn pairs(
+fn values(
     metric: &Metric,
     rounds: &Rounds,
     subject: &str,

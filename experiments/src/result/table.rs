@@ -17,6 +17,9 @@ pub(crate) fn table(result: &AbResult, style: Style) -> String {
         ));
         text += &world_table(world, style);
         text.push('\n');
+        if let Some(equal) = &result.equal {
+            text += &style.item(&format!("{equal} is an arm against itself: what chance does"));
+        }
         for reading in targets::read(&result.subject, world) {
             let (verdict, wanted, found) = (reading.verdict, reading.wanted, reading.found);
             text += &style.item(&format!("{verdict:<7}  {wanted}: {found}"));

@@ -27,6 +27,7 @@ fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
     let header = Header {
         subject: result.subject.clone(),
         arms: result.worlds[0].arms.keys().cloned().collect(),
+        equal: result.equal.clone(),
         command: result.command.clone(),
         seed: result.seed,
         environment: result.environment.clone(),
@@ -188,6 +189,26 @@ fn an_arm_against_itself_shows_no_difference() {
             assert_eq!((ratio.lo, ratio.median, ratio.hi), (1.0, 1.0, 1.0));
         }
     }
+}
+
+#[test]
+fn a_repeated_arm_is_compared_with_its_like_only() {
+    let mut result = recorded();
+    let mut samples = result.raw.clone();
+    for sample in samples.iter_mut().filter(|sample| sample.arm == "pinned") {
+        sample.arm = "again".into();
+    }
+    result.equal = Some("again/default".into());
+    let arms = &mut result.worlds[0].arms;
+    let pinned = arms.shift_remove("pinned").unwrap();
+    arms.insert("again".into(), pinned);
+    let result = again(&result, samples);
+    for world in result.worlds.values() {
+        assert_eq!(world.pairs(), ["scx_steer/default", "again/default"]);
+    }
+    assert_eq!(result.others(), ["default"]);
+    let text = table(&result, Style::Terminal);
+    assert!(text.contains("again/default is an arm against itself"), "{text}");
 }
 
 #[test]

@@ -19,6 +19,10 @@ pub(crate) struct AbResult {
     pub(crate) version: u32,
     /// The arm that is compared with each of the others.
     pub(crate) subject: String,
+    /// The pair of arms that are the same, like `again/default`: its ratios show what chance does.
+    /// Absent where no arm was repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) equal: Option<String>,
     /// Rounds in which every arm was measured, in the world that has fewest of them.
     pub(crate) pairs: usize,
     /// The command line that made this file.
@@ -41,6 +45,14 @@ impl AbResult {
     /// The format this program writes and reads.
     pub(crate) const VERSION: u32 = 1;
 
+    /// The arms other than the subject, but not one that repeats another.
+    pub(crate) fn others(&self) -> Vec<&str> {
+        let arms = self.worlds.values().next().into_iter().flat_map(|world| world.arms.keys());
+        let again = self.equal.as_deref().and_then(|pair| pair.split_once('/'));
+        let not = [Some(self.subject.as_str()), again.map(|(again, _)| again)];
+        arms.map(String::as_str).filter(|arm| !not.contains(&Some(arm))).collect()
+    }
+
     /// The metrics that some sample has.
     pub(crate) fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
         METRICS.iter().filter(|metric| self.worlds.values().any(|world| world.has(metric)))
@@ -54,6 +66,8 @@ pub(crate) struct Header {
     pub(crate) subject: String,
     /// All arms, in the order to show them.
     pub(crate) arms: Vec<String>,
+    /// The pair of arms that are the same, if one is repeated.
+    pub(crate) equal: Option<String>,
     /// The command line of the run.
     pub(crate) command: Vec<String>,
     /// Seed of the order of the arms and of the source ports.
@@ -165,7 +179,8 @@ pub(crate) struct World {
     /// By arm, then by metric; `x-metrics` of this schema says what each metric is. Metrics of a
     /// part that no sample has are left out.
     pub(crate) arms: IndexMap<String, IndexMap<String, Summary>>,
-    /// By metric, then by pair of arms, like `scx_steer/default`. Null when a sample lacks the
+    /// By metric, then by pair of arms, like `scx_steer/default`; last comes the pair of equal arms,
+    /// if there is one. Null when a sample lacks the
     /// metric, the reference is zero, or there are fewer than two pairs.
     pub(crate) ratios: IndexMap<String, IndexMap<String, Option<Ratio>>>,
 }

@@ -31,7 +31,7 @@ const PORTS: std::ops::Range<u16> = 20_000..60_000;
 Examples:
   steer-bench ab
   steer-bench ab --worlds hash --long-tool iperf3
-  steer-bench ab --worlds hash --pairs 8 --until-interval 5 --budget 120
+  steer-bench ab --worlds hash --pairs 8 --until-interval 5 --budget 120 --a-a
   steer-bench ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple
   steer-bench ab --with old.toml --with new.toml \\
     --arms 'old=scx_steer --policy /bin/old.toml,new=scx_steer --policy /bin/new.toml'")]
@@ -51,6 +51,10 @@ pub(crate) struct AbArgs {
         default_value = "default,scx_steer,pinned"
     )]
     arms: Vec<Arm>,
+    /// Measure the first other arm a second time, as the arm `again`: its ratio to the first time
+    /// shows the noise between equal arms, next to the effect.
+    #[arg(long)]
+    a_a: bool,
     /// An option for scx_steer in its arm; may be repeated.
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     steer_arg: Vec<String>,
@@ -117,11 +121,18 @@ impl AbArgs {
                  nodes or leave it out of --arms"
             );
         }
+        ensure!(
+            !self.a_a || self.arms.len() > 1,
+            "--a-a repeats what the subject is compared with: name two arms in --arms"
+        );
         self.rounds.check(&self.arms)
     }
 
     /// Fills in what follows from the flags.
     fn complete(&mut self) {
+        if self.a_a {
+            arm::repeat(&mut self.arms);
+        }
         for arm in self.arms.iter_mut().filter(|arm| arm.name == SUBJECT) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
         }
@@ -151,6 +162,7 @@ impl AbArgs {
         Ok(Header {
             subject: arm::subject(&self.arms).to_owned(),
             arms: self.arms.iter().map(|arm| arm.name.clone()).collect(),
+            equal: arm::equal(&self.arms),
             command,
             seed: self.seed,
             environment: environment::look(guest, &self.guest, facts)?,
