@@ -202,7 +202,7 @@ fn coverage_when_stopped<Enough: FnMut(u32, Option<Ratio>) -> bool>(
 }
 
 /// Going on until the interval is narrow keeps nearly all of the 95 %; going on until there is
-/// something to claim would invent a gain in one run of five.
+/// something to claim would invent a gain in more than one run of five.
 #[test]
 fn coverage_when_the_width_ends_the_run() {
     let mut random = Rng::with_seed(24);
