@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod archived;
+mod measured;
 
 use std::fs::{self, File};
 use std::io::BufReader;
@@ -13,6 +14,7 @@ use std::process::Command;
 use archived::DEMO;
 use assert_cmd::cargo::cargo_bin;
 use serde::Deserialize;
+use serde_json::Value;
 
 /// A wide window, and the narrowest that chromium makes.
 const WIDTHS: [u32; 2] = [1100, 500];
@@ -123,11 +125,15 @@ impl Window<'_> {
     }
 }
 
-/// The report, with the probe in it.
+/// The report of a run in which everything was measured, with the probe in it.
 fn write_page(folder: &Path) {
-    let path = folder.join("page.html");
+    let (json, path) = (folder.join("result.json"), folder.join("page.html"));
+    let mut result: Value = serde_json::from_str(&fs::read_to_string(DEMO).unwrap()).unwrap();
+    measured::add_cpu(&mut result);
+    fs::write(&json, result.to_string()).unwrap();
     let mut command = Command::new(cargo_bin!("steer-bench"));
-    assert!(command.args(["report", DEMO, "--out"]).arg(&path).output().unwrap().status.success());
+    let output = command.arg("report").arg(&json).arg("--out").arg(&path).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
     let page = fs::read_to_string(&path).unwrap();
     let probe = format!("<script>{}</script></head>", include_str!("probe.js"));
     fs::write(path, page.replacen("</head>", &probe, 1)).unwrap();
@@ -157,8 +163,9 @@ fn every_plot_is_drawn_and_can_be_read() {
             assert!(found.outside.is_empty(), "{place}: texts stick out: {:?}", found.outside);
             assert!(found.faint.is_empty(), "{place}: hard to read: {:?}", found.faint);
             assert!(found.wider <= 0, "{place}: the page must be scrolled sideways");
-            // In each of the three worlds: twelve metrics, ratios, latency, CPUs.
-            assert_eq!(found.plots.len(), 3 * 15, "{place}");
+            // In each of the three worlds: fourteen metrics, ratios, latency, what CPUs did, who
+            // used them.
+            assert_eq!(found.plots.len(), 3 * 18, "{place}");
             let colours = |area| picture.area(area).filter(|&pixel| colourful(pixel)).count();
             assert_eq!(colours([0, 0, width, 120]), 0, "{place}: the title is taken for a plot");
             for Plot { label, area } in found.plots {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod archived;
+mod measured;
 
 use std::fs;
 use std::path::Path;
@@ -23,6 +24,48 @@ fn page(edit: impl FnOnce(&mut Value)) -> String {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(Path::new(String::from_utf8(output.stdout).unwrap().trim()), html);
     fs::read_to_string(html).unwrap()
+}
+
+/// The label of the plot of what the CPUs did.
+const STACK: &str = "aria-label=\"CPU time by category\"";
+
+#[test]
+fn what_the_cpus_did_is_drawn_where_it_was_measured() {
+    let archived = page(|_| {});
+    for absent in [STACK, "What the CPUs did", "cpus_used", "What the whole host uses"] {
+        assert!(!archived.contains(absent), "{absent}");
+    }
+    let page = page(measured::add_cpu);
+    assert_eq!(page.matches(STACK).count(), 3, "one in each world");
+    for (class, name, percent) in [
+        ("data_copy", "data copy", 18),
+        ("unclassified", "unclassified", 1),
+        ("user", "user space", 40),
+    ] {
+        let title = format!("class=\"busy-{class}\"><title>{name} {percent}.0 %</title>");
+        assert_eq!(page.matches(&title).count(), 9, "{title}");
+        let row = format!("{name}</th><td class=\"number\">{percent}.0 %</td>");
+        assert_eq!(page.matches(&row).count(), 3, "{row}");
+    }
+    for cpus in measured::CPUS_USED {
+        assert!(page.contains(&format!(">{cpus:.2} CPUs</text>")), "{cpus}");
+    }
+    assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn a_round_without_a_breakdown_leaves_its_arms_unknown() {
+    let page = page(|result| {
+        measured::add_cpu(result);
+        edit_samples(result, |sample| {
+            if sample["arm"] == "pinned" && sample["round"] == 2 {
+                sample["cpu"]["breakdown"] = Value::Null;
+            }
+        });
+    });
+    assert_eq!(page.matches(STACK).count(), 3);
+    assert_eq!(page.matches("class=\"busy-data_copy\"").count(), 6);
+    assert!(page.contains(">unknown</text>"));
 }
 
 fn edit_samples(result: &mut Value, edit: impl Fn(&mut Value)) {
@@ -107,6 +150,14 @@ fn all_outputs_at_once_are_named() {
     let named = printed(&["--out", page, "--markdown", markdown, "--csv", csv]);
     assert_eq!(named.lines().collect::<Vec<_>>(), [page, markdown, csv]);
     assert!(paths.iter().all(|path| path.is_file()));
+}
+
+#[test]
+fn equal_arms_are_called_so() {
+    let page = page(|result| result["equal"] = json!("scx_steer/pinned"));
+    assert!(page.contains("<h1>scx_steer against default and pinned</h1>"));
+    assert_eq!(page.matches("scx_steer/pinned is an arm against itself").count(), 3);
+    assert_eq!(page.matches("<td>pinned itself (chance alone)</td>").count(), 3);
 }
 
 #[test]

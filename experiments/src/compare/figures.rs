@@ -133,7 +133,8 @@ fn figures(arm: &str, a: &World, b: &World) -> Figures {
             verdict: ratio.and_then(|ratio| metric.claim(ratio)),
         }
     };
-    METRICS.iter().map(|metric| (metric.name, figure(metric))).collect()
+    let measured = METRICS.iter().filter(|metric| a.has(metric) || b.has(metric));
+    measured.map(|metric| (metric.name, figure(metric))).collect()
 }
 
 fn list<'a>(what: &str, names: impl IntoIterator<Item = &'a String>) -> String {

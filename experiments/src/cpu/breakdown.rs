@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::record::Record;
@@ -16,7 +17,7 @@ use super::symbol_map::{Category, Context};
 const TOP: usize = 10;
 
 /// What the busy time went to. `user` and the totals in `kernel` sum to 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Breakdown {
     /// What made a sample: `cycles`, or `cpu-clock` where the CPU counts none.
     pub(crate) event: String,
@@ -26,7 +27,7 @@ pub(crate) struct Breakdown {
     pub(crate) samples: u64,
     /// Samples that found no room.
     pub(crate) lost: u64,
-    /// User space.
+    /// Share of user space.
     pub(crate) user: f64,
     /// The kernel, by category, and `unclassified`: stacks of which the map knows no function.
     pub(crate) kernel: IndexMap<String, Share>,
@@ -35,7 +36,7 @@ pub(crate) struct Breakdown {
 }
 
 /// A category's share of the busy time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Share {
     /// In all contexts.
     pub(crate) total: f64,
@@ -48,7 +49,7 @@ pub(crate) struct Share {
 }
 
 /// A function that the map does not know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Unclassified {
     /// Its name.
     pub(crate) symbol: String,
@@ -149,6 +150,19 @@ impl Tally {
             kernel: IndexMap::from(kernel),
             top_unclassified: top,
         })
+    }
+}
+
+/// The paper's name of a category (section 2, Table 1).
+pub(crate) fn title(name: &str) -> &str {
+    match name {
+        "data_copy" => "data copy",
+        "tcp_ip" => "TCP/IP",
+        "netdevice" => "netdevice subsystem",
+        "skb" => "skb management",
+        "memory" => "memory de-/allocation",
+        "lock" => "lock/unlock",
+        other => other,
     }
 }
 

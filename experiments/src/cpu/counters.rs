@@ -6,13 +6,14 @@ use std::fs::File;
 use anyhow::{Context, Result};
 use indexmap::IndexMap;
 use perf_event::{Builder, Counter, ReadFormat};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::events::Event;
 use super::rights;
 
 /// What one event counted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Count {
     /// The count; where the counter had to share the hardware, scaled up to the whole time. Null
     /// when it was not measured.

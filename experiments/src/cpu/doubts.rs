@@ -1,5 +1,7 @@
 //! Reasons to doubt a measurement, said with what to do about them.
 
+use std::time::Duration;
+
 use super::breakdown::Breakdown;
 use super::report::Usage;
 use super::sampler::Trigger;
@@ -12,6 +14,12 @@ const FEW_SAMPLES: u64 = 400;
 
 /// Share of the CPUs' time that the hypervisor may take before other figures are in doubt.
 const MUCH_STEAL: f64 = 0.05;
+
+/// Share of the CPUs' time that may be missing from the kernel's accounting.
+const MUCH_UNACCOUNTED: f64 = 0.1;
+
+/// How late a measurement may begin after its --lead before it misses what it was meant to see.
+const LATE: Duration = Duration::from_millis(200);
 
 /// The reasons, worst first.
 pub(crate) fn doubts(
@@ -65,6 +73,33 @@ pub(crate) fn doubts(
     doubts
 }
 
+/// Whether the kernel accounted for all of the measured CPUs' time. It counts ticks, which a virtual
+/// CPU misses while it waits for a CPU of its host.
+pub(crate) fn unaccounted(usage: &Usage, duration_s: f64) -> Option<String> {
+    let total = usage.total;
+    let accounted_s = total.busy_s() + total.steal_s + total.iowait_s + total.idle_s;
+    let missing = 1.0 - accounted_s / (duration_s * usage.by_cpu.len() as f64);
+    (missing > MUCH_UNACCOUNTED).then(|| {
+        format!(
+            "the kernel accounted for {:.0} % of the CPUs' time only, so that more of them may have \
+             been in use: timer ticks were missed, as in virtual CPUs whose host is overloaded; \
+             give the machine more CPUs, or measure where it has its own",
+            100.0 * (1.0 - missing)
+        )
+    })
+}
+
+/// Whether the measurement began this much too late.
+pub(crate) fn late(by: Duration) -> Option<String> {
+    (by > LATE).then(|| {
+        format!(
+            "the measurement began {:.1} s late, so long did the instruments take to open: give a \
+             longer --lead",
+            by.as_secs_f64()
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use indexmap::IndexMap;
@@ -95,6 +130,18 @@ mod tests {
     fn a_clean_measurement_has_none() {
         let clean = breakdown(Trigger::Cycles, 0.05);
         assert_eq!(doubts(Some(&clean), &usage(0.0), false), [""; 0]);
+    }
+
+    #[test]
+    fn time_that_nobody_accounted_for_is_said() {
+        assert_eq!(unaccounted(&usage(0.0), 2.0), None);
+        assert!(unaccounted(&usage(0.0), 4.0).unwrap().contains("50 % of the CPUs' time"));
+    }
+
+    #[test]
+    fn a_late_start_is_said() {
+        assert_eq!(late(LATE), None);
+        assert!(late(Duration::from_millis(1500)).unwrap().contains("began 1.5 s late"));
     }
 
     #[test]

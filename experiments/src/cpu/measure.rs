@@ -20,19 +20,29 @@ use super::{CpuArgs, cgroup, doubts, events};
 use crate::traffic::cpus::CpuList;
 use crate::traffic::stop::Stop;
 
+/// Said once all instruments are open, for whoever waits to start traffic until then.
+const READY: &str = "ready";
+
 /// How often the ring buffers are emptied; they hold several times as much.
 const DRAIN_EVERY: Duration = Duration::from_millis(250);
 
 /// Measures for the time asked for, or until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// When a CPU or the cgroup does not exist, or the kernel does not let this user measure.
+/// When a CPU or the cgroup does not exist, the kernel does not let this user measure, or a signal
+/// comes before there is anything to report.
 pub(crate) fn measure(args: &CpuArgs) -> Result<CpuReport> {
+    let start = Instant::now() + args.lead.duration();
     let list = chosen(args.cpus.as_ref(), &Ticks::read()?)?;
     let cpus: Vec<_> = list.iter().collect();
     let cgroup = args.cgroup.as_deref().map(cgroup::open).transpose().context("--cgroup")?;
     let mut instruments = Instruments::open(&cpus, cgroup.as_ref())?;
     let stop = Stop::on_signal()?;
+    eprintln!("{READY}");
+    let lead = start.saturating_duration_since(Instant::now());
+    if !lead.is_zero() && pause(&stop, lead)? {
+        bail!("stopped within --lead, before anything was measured");
+    }
 
     let before = Ticks::read()?;
     let began = Instant::now();
@@ -52,7 +62,14 @@ pub(crate) fn measure(args: &CpuArgs) -> Result<CpuReport> {
         Ok((cpu, time.with_context(|| format!("CPU {cpu} went offline during the measurement"))?))
     });
     let usage = Usage::new(by_cpu.collect::<Result<_>>()?, duration_s);
-    instruments.report(usage, duration_s, &list)
+    let unaccounted = doubts::unaccounted(&usage, duration_s);
+    let mut report = instruments.report(usage, duration_s, &list)?;
+    report.warnings.extend(unaccounted);
+    if !args.lead.duration().is_zero() {
+        report.warnings.extend(doubts::late(began.saturating_duration_since(start)));
+    }
+    pause(&stop, args.tail.duration())?;
+    Ok(report)
 }
 
 /// The CPUs to measure.
@@ -116,7 +133,7 @@ impl Instruments {
         self.samplers.drain(|record| self.tally.add(record, &mut self.classifier))
     }
 
-    fn report(mut self, usage: Usage, duration_s: f64, cpus: &CpuList) -> Result<CpuReport> {
+    fn report(&mut self, usage: Usage, duration_s: f64, cpus: &CpuList) -> Result<CpuReport> {
         let breakdown = self.tally.breakdown(self.samplers.trigger(), &self.classifier);
         let warnings = doubts::doubts(breakdown.as_ref(), &usage, self.tally.was_throttled());
         Ok(CpuReport {
@@ -128,7 +145,7 @@ impl Instruments {
             counters: CountersReport {
                 machine: self.machine.read()?,
                 cgroup: self.cgroup.as_mut().map(Counters::read).transpose()?,
-                unavailable: self.unavailable,
+                unavailable: self.unavailable.clone(),
             },
             breakdown,
             warnings,

@@ -20,6 +20,10 @@ mod usage;
 use anyhow::Result;
 use clap::Args;
 
+pub(crate) use breakdown::{Breakdown, title};
+pub(crate) use counters::Count;
+pub(crate) use report::{CpuReport, Usage};
+
 use crate::traffic::cpus::CpuList;
 use crate::traffic::units::Seconds;
 
@@ -30,6 +34,13 @@ pub(crate) struct CpuArgs {
     /// Measure for this long; Ctrl-C ends it earlier, with a report of the time that was measured.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = Seconds::positive)]
     duration: Seconds,
+    /// Open the instruments, say "ready" and measure only when this long has passed since the start.
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    lead: Seconds,
+    /// Keep the instruments open this long after measuring, or until a signal. With --lead, they are
+    /// neither opened nor closed, for which the kernel patches its code, while traffic flows.
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    tail: Seconds,
     /// Count this cgroup's events as well, with the cgroups below it. The path goes from the
     /// cgroup2 root.
     #[arg(long, value_name = "PATH")]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::breakdown::Breakdown;
@@ -31,7 +32,7 @@ pub(crate) struct CpuReport {
 }
 
 /// CPU time by what it was spent on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Usage {
     /// CPUs in use on average: busy seconds (user, system, softirq, irq) per second, over the
     /// measured CPUs. The denominator of throughput per core (host-network-stack paper, section

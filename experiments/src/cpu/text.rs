@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use indexmap::IndexMap;
 
-use super::breakdown::Breakdown;
+use super::breakdown::{Breakdown, title};
 use super::counters::Count;
 use super::report::{CountersReport, CpuReport, Usage};
 use super::usage::CpuTime;
@@ -69,19 +69,6 @@ fn breakdown_table(breakdown: &Breakdown) -> Table {
         table.add_row([title(name).to_string()].into_iter().chain(shares));
     }
     align(table)
-}
-
-/// The paper's name of a category (section 2, Table 1).
-fn title(name: &str) -> &str {
-    match name {
-        "data_copy" => "data copy",
-        "tcp_ip" => "TCP/IP",
-        "netdevice" => "netdevice subsystem",
-        "skb" => "skb management",
-        "memory" => "memory de-/allocation",
-        "lock" => "lock/unlock",
-        other => other,
-    }
 }
 
 fn top_unclassified(breakdown: &Breakdown) -> String {

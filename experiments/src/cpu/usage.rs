@@ -7,6 +7,7 @@ use std::iter::Sum;
 use std::ops::Add;
 
 use anyhow::{Context, Result, bail};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Fields of a CPU's line that are used here: user, nice, system, idle, iowait, irq, softirq, steal.
@@ -18,7 +19,7 @@ const FIELDS: usize = 8;
 pub(crate) struct Ticks(BTreeMap<usize, [u64; FIELDS]>);
 
 /// Seconds of CPU time by what they were spent on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct CpuTime {
     /// User space, niced or not, virtual machines included.
     pub(crate) user_s: f64,

@@ -30,6 +30,11 @@ impl Progress {
         Self { bar }
     }
 
+    /// There are so many rounds more than were known.
+    pub(crate) fn add(&self, rounds: u64) {
+        self.bar.inc_length(rounds);
+    }
+
     /// Says what is done now.
     pub(crate) fn step(&self, what: impl Into<Cow<'static, str>>) {
         let what = what.into();

@@ -7,19 +7,22 @@ use super::svg::{self, Anchor, arm_class};
 use crate::result::World;
 use crate::result::metrics::{self, Better, Metric};
 
-/// The metrics that are drawn, four to a row; the rest stands in the table.
-const ROWS: &[(&str, [&str; 4])] = &[
-    ("Where long flows run", ["local_share", "home_share", "llc_share", "mixed_share"]),
+/// The metrics that are drawn, at most four to a row; the rest stands in the table.
+const ROWS: &[(&str, &[&str])] = &[
+    ("Where long flows run", &["local_share", "home_share", "llc_share", "mixed_share"]),
     (
         "What it costs the host",
-        ["throughput_per_core", "rpcs_per_cpu_second", "migrations", "switches"],
+        &["throughput_per_core", "rpcs_per_cpu_second", "migrations", "switches"],
     ),
-    ("What clients get", ["long_bytes_per_s", "rpc_rate", "rpc_p50", "rpc_p99"]),
+    ("What the whole host uses", &["throughput_per_cpu", "cpus_used"]),
+    ("What clients get", &["long_bytes_per_s", "rpc_rate", "rpc_p50", "rpc_p99"]),
 ];
 
 const WIDTH: f64 = 245.0;
 const BAR: f64 = 14.0;
 const STEP: f64 = 22.0;
+/// Width of the least bar that is none: a small value is not nothing.
+const LEAST: f64 = 1.0;
 /// Room above the bars for the name of the metric.
 const HEAD: f64 = 36.0;
 /// Room for the arms' names, and for the values.
@@ -30,11 +33,11 @@ const RIGHT: f64 = 50.0;
 pub(super) fn bars(world: &World) -> Markup {
     html! {
         @for (heading, names) in ROWS {
-            h4 { (heading) }
-            div.grid {
-                @for metric in names.iter().filter_map(|name| metrics::find(name)) {
-                    (chart(metric, world))
-                }
+            @let metrics = names.iter().filter_map(|name| metrics::find(name));
+            @let metrics: Vec<_> = metrics.filter(|metric| world.has(metric)).collect();
+            @if !metrics.is_empty() {
+                h4 { (heading) }
+                div.grid { @for metric in metrics { (chart(metric, world)) } }
             }
         }
     }
@@ -68,7 +71,8 @@ fn chart(metric: &Metric, world: &World) -> Markup {
                 @let middle = top + BAR / 2.0;
                 (svg::text(LEFT - 6.0, middle + 4.0, Anchor::End, "label", arm))
                 @if let Some(median) = summary.median {
-                    @let width = svg::px(scale.at(median) - LEFT);
+                    @let width = scale.at(median) - LEFT;
+                    @let width = svg::px(if median > 0.0 { width.max(LEAST) } else { 0.0 });
                     rect x=(svg::px(LEFT)) y=(svg::px(top)) width=(width) height=(BAR) rx="2"
                         class=(arm_class(index)) {}
                 }

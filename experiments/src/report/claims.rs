@@ -24,9 +24,10 @@ pub(super) fn claims(result: &AbResult) -> Markup {
                 tbody {
                     @for (name, world, pair) in &rows {
                         @let other = pair.split_once('/').map_or(pair.as_str(), |(_, other)| other);
+                        @let equal = result.equal.as_ref() == Some(pair);
                         tr {
                             th scope="row" { (name) }
-                            td { (other) }
+                            td { (other) @if equal { " itself (chance alone)" } }
                             @for claim in [Claim::Better, Claim::Worse] {
                                 td.(claim) { (metrics(world, pair, claim)) }
                             }

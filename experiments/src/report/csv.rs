@@ -4,13 +4,12 @@
 use std::borrow::Cow;
 
 use crate::result::AbResult;
-use crate::result::metrics::METRICS;
 
 /// The rows, under their header.
 pub(super) fn csv(result: &AbResult) -> String {
     let mut text = String::from("world,arm,metric,round,value\n");
     for sample in &result.raw {
-        for metric in METRICS {
+        for metric in result.metrics() {
             let value = metric.value(sample).map(|value| value.to_string()).unwrap_or_default();
             let (world, arm) = (field(&sample.world), field(&sample.arm));
             text += &format!("{world},{arm},{},{},{value}\n", metric.name, sample.round);

@@ -5,7 +5,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::result::AbResult;
-use crate::result::metrics::METRICS;
 
 /// Reasons to doubt a figure; nothing when there are none.
 pub(super) fn warnings(result: &AbResult) -> Markup {
@@ -66,7 +65,7 @@ pub(super) fn reading(result: &AbResult) -> Markup {
             "page with many intervals has some of these."
         }
         dl {
-            @for metric in METRICS { dt { (metric.name) } dd { (metric.about) } }
+            @for metric in result.metrics() { dt { (metric.name) } dd { (metric.about) } }
         }
     }
 }

@@ -4,8 +4,7 @@ use crate::result::AbResult;
 
 /// Who is compared with whom.
 pub(super) fn title(result: &AbResult) -> String {
-    let arms = result.worlds.values().next().into_iter().flat_map(|world| world.arms.keys());
-    let others: Vec<&str> = arms.map(String::as_str).filter(|arm| *arm != result.subject).collect();
+    let others = result.others();
     if others.is_empty() {
         return format!("{}, compared with nothing", result.subject);
     }

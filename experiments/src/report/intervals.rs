@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::scale::Log;
 use super::svg::{self, Anchor};
 use crate::result::World;
-use crate::result::metrics::{METRICS, Metric};
+use crate::result::metrics::Metric;
 use crate::stats::Ratio;
 
 const NAMES: f64 = 165.0;
@@ -25,14 +25,15 @@ const NARROWEST: (f64, f64) = (0.5, 2.0);
 /// The ratios of a world: a panel per reference arm.
 pub(super) fn intervals(world: &World) -> Markup {
     let pairs = world.pairs();
+    let rows = world.metrics().count() as f64;
     let width = NAMES + PANEL * pairs.len() as f64;
-    let height = HEAD + ROW * METRICS.len() as f64 + FOOT;
+    let height = HEAD + ROW * rows + FOOT;
     svg::canvas(
         width,
         height,
         "Ratios with 95 % intervals",
         html! {
-            @for (row, metric) in METRICS.iter().enumerate() {
+            @for (row, metric) in world.metrics().enumerate() {
                 @let y = HEAD + ROW * (row as f64 + 0.5);
                 @if row % 2 == 0 {
                     @let top = svg::px(y - ROW / 2.0);
@@ -57,7 +58,7 @@ fn domain(world: &World) -> (f64, f64) {
 fn panel(world: &World, pair: &str, left: f64) -> Markup {
     let (low, high) = domain(world);
     let scale = Log::new(low, high, (left + 10.0, left + PANEL - FIGURES));
-    let bottom = HEAD + ROW * METRICS.len() as f64;
+    let bottom = HEAD + ROW * world.metrics().count() as f64;
     let middle = scale.at(1.0);
     html! {
         (svg::text(middle, 14.0, Anchor::Middle, "name", pair))
@@ -67,7 +68,7 @@ fn panel(world: &World, pair: &str, left: f64) -> Markup {
             (svg::text(x, bottom + 16.0, Anchor::Middle, "tick", &tick.to_string()))
         }
         (svg::text(middle, bottom + 33.0, Anchor::Middle, "note", "times the other arm's value"))
-        @for (row, metric) in METRICS.iter().enumerate() {
+        @for (row, metric) in world.metrics().enumerate() {
             @let y = HEAD + ROW * (row as f64 + 0.5);
             @let figures = left + PANEL - FIGURES + 12.0;
             (interval(metric, world.ratio(metric.name, pair), scale, y, figures))

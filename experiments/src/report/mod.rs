@@ -11,6 +11,7 @@ mod intervals;
 mod markdown;
 mod page;
 mod scale;
+mod stack;
 mod svg;
 mod timeline;
 mod verdict;

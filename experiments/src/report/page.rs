@@ -2,8 +2,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{bars, cdf, claims, facts, headline, intervals, svg, timeline, verdict};
-use crate::result::{AbResult, World, metrics::METRICS};
+use super::{bars, cdf, claims, facts, headline, intervals, stack, svg, timeline, verdict};
+use crate::result::{AbResult, World};
 
 /// The whole page.
 pub(super) fn page(result: &AbResult) -> Markup {
@@ -61,12 +61,19 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
                 "Coloured where the 95 % interval excludes 1. Undefined where the other arm has a "
                 "zero, or a round lacks the metric."
             }
+            @if let Some(equal) = &result.equal {
+                p.note {
+                    (equal) " is an arm against itself: it shows what chance does, and any claim "
+                    "there is wrong."
+                }
+            }
             (svg::legend([("better", "better"), ("worse", "worse"), ("no-claim", "no claim")]
                 .map(|(class, name)| (class.to_string(), name))))
             div.scroll { (intervals::intervals(world)) }
             h3 { "RPC latency" }
             p.note { "Share of RPCs answered within a time, all rounds together." }
             (cdf::cdf(result, name, &arms))
+            (stack::stack(result, name, world))
             h3 { "Who used the CPUs" }
             p.note {
                 "Share of each CPU's time, from the round nearest the median throughput per core. "
@@ -98,7 +105,7 @@ fn table(world: &World) -> Markup {
                 @for arm in world.arms.keys() { th.number { (arm) } }
                 @for pair in &pairs { th.number { (pair) } }
             } }
-            tbody { @for metric in METRICS { tr {
+            tbody { @for metric in world.metrics() { tr {
                 th scope="row" { (metric.name) } td { (metric.unit) }
                 @for arm in world.arms.keys() {
                     @let median = world.median(arm, metric.name);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::types::Sample;
@@ -59,6 +59,10 @@ enum Source {
     ObserveSum([&'static str; 3]),
     /// A number the client printed.
     Client(&'static str),
+    /// The CPUs in use.
+    CpusUsed,
+    /// The payload that the client moved, both ways, per CPU in use.
+    PayloadPerCpu,
 }
 
 /// One metric.
@@ -82,7 +86,7 @@ pub(crate) struct Metric {
 /// All metrics, in the order to show them.
 pub(crate) const METRICS: &[Metric] = {
     use Better::{Higher, Lower};
-    use Source::{Client, Observe, ObserveSum};
+    use Source::{Client, CpusUsed, Observe, ObserveSum, PayloadPerCpu};
     const fn metric(
         name: &'static str,
         about: &'static str,
@@ -137,6 +141,21 @@ pub(crate) const METRICS: &[Metric] = {
             ("/cpu-s", "/cpu-s", 1.0),
             Higher,
             Observe("/rpcs_per_cpu_second"),
+        ),
+        // The paper's own throughput per core; `throughput_per_core` is that of the long flows alone.
+        metric(
+            "throughput_per_cpu",
+            "payload of long flows and RPCs, both ways, per CPU in use by anything",
+            ("B/cpu-s", "MB/cpu-s", 1e6),
+            Higher,
+            PayloadPerCpu,
+        ),
+        metric(
+            "cpus_used",
+            "CPUs of the measured host in use by anything (user, system, softirq, irq)",
+            ("CPUs", "CPUs", 1.0),
+            Lower,
+            CpusUsed,
         ),
         metric(
             "long_bytes_per_s",
@@ -217,7 +236,28 @@ pub(crate) fn unreadable(sample: &Sample) -> Option<String> {
     })
 }
 
+/// Payload that the client moved per second: of its long flows, and of RPCs the requests and the
+/// replies (host-network-stack paper, section 2.2: total throughput). `None` when a part of it could
+/// not be measured.
+fn payload_per_s(client: &Value) -> Option<f64> {
+    let report = ClientReport::deserialize(client).ok()?;
+    // A part that is absent was not asked for, unless something went wrong.
+    let all = report.errors.is_empty() && (report.long.is_some() || report.rpc.is_some());
+    let long = report.long.map_or(0.0, |long| long.bytes_per_s);
+    let rpc = report.rpc.map_or(0.0, |rpc| rpc.rate * 2.0 * rpc.size as f64);
+    all.then_some(long + rpc)
+}
+
 impl Metric {
+    /// Whether the sample has the part that the metric is taken from, so that a missing value is
+    /// worth a warning.
+    pub(super) fn is_recorded(&self, sample: &Sample) -> bool {
+        match self.source {
+            Source::CpusUsed | Source::PayloadPerCpu => sample.cpu.is_some(),
+            Source::Observe(_) | Source::ObserveSum(_) | Source::Client(_) => true,
+        }
+    }
+
     /// The sample's value of this metric in its stored unit; `None` when it was not measured.
     pub(crate) fn value(&self, sample: &Sample) -> Option<f64> {
         let number = |part: &Value, path| part.pointer(path).and_then(Value::as_f64);
@@ -227,6 +267,11 @@ impl Metric {
                 paths.into_iter().map(|path| number(&sample.observe, path)).sum()
             }
             Source::Client(path) => number(&sample.client, path),
+            Source::CpusUsed => sample.cpu.as_ref().map(|cpu| cpu.usage.cpus_used),
+            Source::PayloadPerCpu => {
+                let cpus = sample.cpu.as_ref()?.usage.cpus_used;
+                (cpus > 0.0).then_some(payload_per_s(&sample.client)? / cpus)
+            }
         }
     }
 

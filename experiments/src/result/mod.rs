@@ -6,7 +6,11 @@
 pub(crate) mod archived;
 mod brief;
 pub(crate) mod cli;
+mod cpu;
 mod file;
+#[cfg(test)]
+#[path = "../../tests/measured/mod.rs"]
+mod measured;
 pub(crate) mod metrics;
 mod schema;
 mod style;
@@ -18,6 +22,7 @@ mod tests;
 mod types;
 
 pub(crate) use brief::brief;
+pub(crate) use cpu::CpuRecord;
 pub(crate) use style::{Style, UNKNOWN};
 pub(crate) use summarize::summarize;
 pub(crate) use table::table;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::{IndexMap, IndexSet};
 
+use super::cpu;
 use super::metrics::{METRICS, Metric, unreadable};
 use super::types::{AbResult, Header, Sample, Summary, World};
 use crate::stats::{Ratio, median};
@@ -19,20 +20,26 @@ type Rounds<'a> = IndexMap<&'a str, BTreeMap<u32, &'a Sample>>;
 pub(crate) fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
     let mut warnings = header.warnings;
     warnings.extend(samples.iter().filter_map(doubt));
+    warnings.extend(cpu::doubts(&samples));
+    // Results from before a part was recorded keep the figures they had.
+    let recorded = |metric: &&Metric| samples.iter().any(|sample| metric.is_recorded(sample));
+    let metrics: Vec<&Metric> = METRICS.iter().filter(recorded).collect();
     let mut worlds = IndexMap::new();
-    let mut pairs = None;
+    let mut fewest = None;
     let names: IndexSet<&str> = samples.iter().map(|sample| sample.world.as_str()).collect();
     for name in names {
         let rounds = rounds_of(name, &header.arms, &samples);
         let complete = complete_rounds(&rounds);
-        pairs = Some(pairs.map_or(complete, |fewest: usize| fewest.min(complete)));
-        warnings.extend(doubts(name, &rounds, complete));
-        worlds.insert(name.to_string(), world(&header.subject, &rounds));
+        fewest = Some(fewest.map_or(complete, |fewest: usize| fewest.min(complete)));
+        warnings.extend(doubts(name, &rounds, complete, &metrics));
+        let pairs = pairs_of(&header.subject, header.equal.as_deref(), &rounds);
+        worlds.insert(name.to_string(), world(&pairs, &rounds, &metrics));
     }
     AbResult {
         version: AbResult::VERSION,
         subject: header.subject,
-        pairs: pairs.unwrap_or(0),
+        equal: header.equal,
+        pairs: fewest.unwrap_or(0),
         command: header.command,
         seed: header.seed,
         environment: header.environment,
@@ -57,17 +64,28 @@ fn complete_rounds(rounds: &Rounds) -> usize {
     all.iter().filter(|round| rounds.values().all(|arm| arm.contains_key(round))).count()
 }
 
-fn world(subject: &str, rounds: &Rounds) -> World {
+/// The pairs of arms to compare: the subject with each other arm, and those that are equal.
+fn pairs_of<'a>(
+    subject: &'a str,
+    equal: Option<&'a str>,
+    rounds: &Rounds<'a>,
+) -> Vec<(&'a str, &'a str)> {
+    let equal = equal.and_then(|pair| pair.split_once('/'));
+    let again = equal.map(|(again, _)| again);
+    let others = rounds.keys().filter(|arm| **arm != subject && Some(**arm) != again);
+    others.map(|other| (subject, *other)).chain(equal).collect()
+}
+
+fn world(pairs: &[(&str, &str)], rounds: &Rounds, metrics: &[&Metric]) -> World {
     let arms = rounds.iter().map(|(arm, samples)| {
-        let summaries = METRICS.iter().map(|metric| {
+        let summaries = metrics.iter().map(|metric| {
             (metric.name.to_string(), summary(samples.values().map(|s| metric.value(s)).collect()))
         });
         (arm.to_string(), summaries.collect())
     });
-    let ratios = METRICS.iter().map(|metric| {
-        let references = rounds.keys().filter(|arm| **arm != subject);
-        let ratios = references.map(|reference| {
-            let ratio = Ratio::paired(&pairs(metric, rounds, subject, reference));
+    let ratios = metrics.iter().map(|metric| {
+        let ratios = pairs.iter().map(|(subject, reference)| {
+            let ratio = Ratio::paired(&values(metric, rounds, subject, reference));
             (format!("{subject}/{reference}"), ratio)
         });
         (metric.name.to_string(), ratios.collect())
@@ -82,7 +100,7 @@ fn summary(samples: Vec<Option<f64>>) -> Summary {
 }
 
 /// The metric's values in the rounds that hold both arms.
-fn pairs(
+fn values(
     metric: &Metric,
     rounds: &Rounds,
     subject: &str,
@@ -107,7 +125,7 @@ fn doubt(sample: &Sample) -> Option<String> {
 }
 
 /// What makes a world's figures doubtful.
-fn doubts(world: &str, rounds: &Rounds, complete: usize) -> Vec<String> {
+fn doubts(world: &str, rounds: &Rounds, complete: usize, metrics: &[&Metric]) -> Vec<String> {
     let mut doubts = Vec::new();
     if complete < ENOUGH_PAIRS {
         doubts.push(format!(
@@ -115,7 +133,7 @@ fn doubts(world: &str, rounds: &Rounds, complete: usize) -> Vec<String> {
         ));
     }
     for (arm, samples) in rounds {
-        for metric in METRICS {
+        for metric in metrics {
             let unknown = samples.values().filter(|s| metric.value(s).is_none()).count();
             if unknown > 0 {
                 let (metric, all) = (metric.name, samples.len());

@@ -1,7 +1,7 @@
 //! The result on a terminal or in a Markdown page: a table per world, what it says about the
 //! targets, and the doubts.
 
-use super::metrics::{Claim, METRICS};
+use super::metrics::Claim;
 use super::style::{Style, UNKNOWN};
 use super::targets;
 use super::types::{AbResult, World};
@@ -17,6 +17,9 @@ pub(crate) fn table(result: &AbResult, style: Style) -> String {
         ));
         text += &world_table(world, style);
         text.push('\n');
+        if let Some(equal) = &result.equal {
+            text += &style.item(&format!("{equal} is an arm against itself: what chance does"));
+        }
         for reading in targets::read(&result.subject, world) {
             let (verdict, wanted, found) = (reading.verdict, reading.wanted, reading.found);
             text += &style.item(&format!("{verdict:<7}  {wanted}: {found}"));
@@ -38,7 +41,7 @@ fn world_table(world: &World, style: Style) -> String {
     let mut table = style.table();
     let names = world.arms.keys().chain(pairs.iter().copied()).map(String::as_str);
     table.set_header(["metric", "unit"].into_iter().chain(names));
-    for metric in METRICS {
+    for metric in world.metrics() {
         let medians = world.arms.keys().map(|arm| {
             let median = world.median(arm, metric.name);
             median.map_or(UNKNOWN.into(), |median| metric.show(median))

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::archived::{DEMO, DEMO_IPERF3};
+use super::measured::{CPUS_USED, add_cpu};
 use super::metrics::METRICS;
 use super::{AbResult, Header, Sample, Style, schema, summarize, table};
 
@@ -14,11 +15,19 @@ fn recorded() -> AbResult {
     AbResult::read(Path::new(DEMO)).unwrap()
 }
 
+/// The archived demo as if what the CPUs did had been recorded.
+fn measured() -> AbResult {
+    let mut result = serde_json::to_value(recorded()).unwrap();
+    add_cpu(&mut result);
+    serde_json::from_value(result).unwrap()
+}
+
 /// Works a result out anew from its own samples, or from others.
 fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
     let header = Header {
         subject: result.subject.clone(),
         arms: result.worlds[0].arms.keys().cloned().collect(),
+        equal: result.equal.clone(),
         command: result.command.clone(),
         seed: result.seed,
         environment: result.environment.clone(),
@@ -72,7 +81,8 @@ fn the_committed_schema_is_current() {
 fn the_schema_fits_results_and_nothing_else() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let good = serde_json::to_value(recorded()).unwrap();
+    assert!(validator.is_valid(&serde_json::to_value(recorded()).unwrap()));
+    let good = serde_json::to_value(measured()).unwrap();
     assert!(validator.is_valid(&good));
     for (pointer, bad) in [
         ("/version", json!(2)),
@@ -80,6 +90,9 @@ fn the_schema_fits_results_and_nothing_else() {
         ("/worlds/auto/arms/default/rpc_p99/median", json!("fast")),
         ("/worlds/auto/ratios/rpc_p99/scx_steer~1default", json!(1.0)),
         ("/raw/0/round", json!(-1)),
+        ("/raw/0/cpu/usage/total/softirq_s", json!("much")),
+        ("/raw/0/cpu/breakdown/kernel/tcp_ip/total", Value::Null),
+        ("/raw/0/cpu/counters/cycles/value", json!("unknown")),
     ] {
         let mut result = good.clone();
         *result.pointer_mut(pointer).unwrap() = bad;
@@ -104,6 +117,66 @@ fn a_metric_that_one_sample_lacks_has_no_median_and_no_ratio() {
 }
 
 #[test]
+fn what_no_sample_recorded_is_left_out_without_a_warning() {
+    let result = again(&recorded(), recorded().raw);
+    assert!(!result.worlds["auto"].ratios.contains_key("cpus_used"));
+    assert!(!result.warnings.iter().any(|warning| warning.contains("_cpu")));
+    assert!(!serde_json::to_string(&result).unwrap().contains("\"cpu\":null"));
+}
+
+#[test]
+fn throughput_per_cpu_is_all_payload_over_the_cpus_in_use() {
+    let result = measured();
+    let result = again(&result, result.raw.clone());
+    let arms = &result.worlds["auto"].arms;
+    for (metrics, cpus) in arms.values().zip(CPUS_USED) {
+        assert_eq!(metrics["cpus_used"].median, Some(cpus));
+    }
+    let sample = &result.raw[0];
+    let client = |path| sample.client.pointer(path).and_then(Value::as_f64).unwrap();
+    let rpc = client("/rpc/rate") * 2.0 * client("/rpc/size");
+    let expected =
+        (client("/long/bytes_per_s") + rpc) / arms[&sample.arm]["cpus_used"].median.unwrap();
+    let found = arms[&sample.arm]["throughput_per_cpu"].samples[sample.round as usize].unwrap();
+    assert!((found / expected - 1.0).abs() < 1e-9, "{found} for {expected}");
+    assert!(table(&result, Style::Terminal).contains("throughput_per_cpu"));
+}
+
+#[test]
+fn throughput_per_cpu_is_unknown_where_a_part_is() {
+    let value = |edit: fn(&mut Sample)| {
+        let mut sample = measured().raw.remove(0);
+        edit(&mut sample);
+        super::metrics::find("throughput_per_cpu").unwrap().value(&sample)
+    };
+    assert!(value(|_| {}).is_some());
+    assert!(value(|sample| sample.client["long"] = Value::Null).is_some(), "none were asked for");
+    let failed = value(|sample| {
+        sample.client["long"] = Value::Null;
+        sample.client["errors"] = json!(["long flow 0: connection reset"]);
+    });
+    assert_eq!(failed, None);
+    assert_eq!(value(|sample| sample.cpu = None), None);
+    let none = value(|sample| sample.client["long"] = sample.client["rpc"].take());
+    assert_eq!(none, None);
+}
+
+#[test]
+fn a_warning_of_many_records_is_said_once() {
+    let mut result = measured();
+    for (sample, percent) in result.raw.iter_mut().zip(11..) {
+        let cpu = sample.cpu.as_mut().unwrap();
+        cpu.warnings = vec![format!("{percent} % of the busy time is unclassified")];
+    }
+    let result = again(&result, result.raw.clone());
+    let all = result.raw.len();
+    let expected =
+        format!("CPU figures of {all} of {all} samples: 11 % of the busy time is unclassified");
+    let said = result.warnings.iter().filter(|warning| warning.contains("unclassified"));
+    assert_eq!(said.collect::<Vec<_>>(), [&expected]);
+}
+
+#[test]
 fn an_arm_against_itself_shows_no_difference() {
     let result = recorded();
     let of = |arm: &str| result.raw.iter().filter(|s| s.arm == arm).cloned().collect::<Vec<_>>();
@@ -116,6 +189,26 @@ fn an_arm_against_itself_shows_no_difference() {
             assert_eq!((ratio.lo, ratio.median, ratio.hi), (1.0, 1.0, 1.0));
         }
     }
+}
+
+#[test]
+fn a_repeated_arm_is_compared_with_its_like_only() {
+    let mut result = recorded();
+    let mut samples = result.raw.clone();
+    for sample in samples.iter_mut().filter(|sample| sample.arm == "pinned") {
+        sample.arm = "again".into();
+    }
+    result.equal = Some("again/default".into());
+    let arms = &mut result.worlds[0].arms;
+    let pinned = arms.shift_remove("pinned").unwrap();
+    arms.insert("again".into(), pinned);
+    let result = again(&result, samples);
+    for world in result.worlds.values() {
+        assert_eq!(world.pairs(), ["scx_steer/default", "again/default"]);
+    }
+    assert_eq!(result.others(), ["default"]);
+    let text = table(&result, Style::Terminal);
+    assert!(text.contains("again/default is an arm against itself"), "{text}");
 }
 
 #[test]

@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::cpu::CpuRecord;
+use super::metrics::{METRICS, Metric};
 use crate::stats::Ratio;
 
 /// The result of one A/B run: the same workload under several arms, interleaved, in one or more
@@ -17,6 +19,10 @@ pub(crate) struct AbResult {
     pub(crate) version: u32,
     /// The arm that is compared with each of the others.
     pub(crate) subject: String,
+    /// The pair of arms that are the same, like `again/default`: its ratios show what chance does.
+    /// Absent where no arm was repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) equal: Option<String>,
     /// Rounds in which every arm was measured, in the world that has fewest of them.
     pub(crate) pairs: usize,
     /// The command line that made this file.
@@ -38,6 +44,19 @@ pub(crate) struct AbResult {
 impl AbResult {
     /// The format this program writes and reads.
     pub(crate) const VERSION: u32 = 1;
+
+    /// The arms other than the subject, but not one that repeats another.
+    pub(crate) fn others(&self) -> Vec<&str> {
+        let arms = self.worlds.values().next().into_iter().flat_map(|world| world.arms.keys());
+        let again = self.equal.as_deref().and_then(|pair| pair.split_once('/'));
+        let not = [Some(self.subject.as_str()), again.map(|(again, _)| again)];
+        arms.map(String::as_str).filter(|arm| !not.contains(&Some(arm))).collect()
+    }
+
+    /// The metrics that some sample has.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
+        METRICS.iter().filter(|metric| self.worlds.values().any(|world| world.has(metric)))
+    }
 }
 
 /// What the run is about, known before the first sample.
@@ -47,6 +66,8 @@ pub(crate) struct Header {
     pub(crate) subject: String,
     /// All arms, in the order to show them.
     pub(crate) arms: Vec<String>,
+    /// The pair of arms that are the same, if one is repeated.
+    pub(crate) equal: Option<String>,
     /// The command line of the run.
     pub(crate) command: Vec<String>,
     /// Seed of the order of the arms and of the source ports.
@@ -146,14 +167,20 @@ pub(crate) struct Sample {
     pub(crate) observe: Value,
     /// What the client printed.
     pub(crate) client: Value,
+    /// What all CPUs of the measured machine did in the same time; absent where that was not
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu: Option<CpuRecord>,
 }
 
 /// One steering world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct World {
-    /// By arm, then by metric; `x-metrics` of this schema says what each metric is.
+    /// By arm, then by metric; `x-metrics` of this schema says what each metric is. Metrics of a
+    /// part that no sample has are left out.
     pub(crate) arms: IndexMap<String, IndexMap<String, Summary>>,
-    /// By metric, then by pair of arms, like `scx_steer/default`. Null when a sample lacks the
+    /// By metric, then by pair of arms, like `scx_steer/default`; last comes the pair of equal arms,
+    /// if there is one. Null when a sample lacks the
     /// metric, the reference is zero, or there are fewer than two pairs.
     pub(crate) ratios: IndexMap<String, IndexMap<String, Option<Ratio>>>,
 }
@@ -162,6 +189,17 @@ impl World {
     /// The pairs of arms that have ratios, like `scx_steer/default`.
     pub(crate) fn pairs(&self) -> Vec<&String> {
         self.ratios.values().next().into_iter().flat_map(IndexMap::keys).collect()
+    }
+
+    /// Whether some sample has a metric.
+    pub(crate) fn has(&self, metric: &Metric) -> bool {
+        let summaries = self.arms.values().filter_map(|metrics| metrics.get(metric.name));
+        summaries.flat_map(|summary| &summary.samples).any(Option::is_some)
+    }
+
+    /// The metrics that some sample has, in the order to show them.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
+        METRICS.iter().filter(|metric| self.has(metric))
     }
 
     /// A pair's ratio of a metric, when it has one.

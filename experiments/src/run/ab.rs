@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -11,6 +12,7 @@ use fastrand::Rng;
 use super::arm::{self, Arm, SUBJECT};
 use super::bed::Bed;
 use super::environment;
+use super::rounds::{Next, RoundsArgs};
 use super::sample::Measured;
 use super::setup::SetupArgs;
 use super::workload::{LongTool, WorkloadArgs};
@@ -29,13 +31,13 @@ const PORTS: std::ops::Range<u16> = 20_000..60_000;
 Examples:
   steer-bench ab
   steer-bench ab --worlds hash --long-tool iperf3
+  steer-bench ab --worlds hash --pairs 8 --until-interval 5 --budget 120 --a-a
   steer-bench ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple
   steer-bench ab --with old.toml --with new.toml \\
     --arms 'old=scx_steer --policy /bin/old.toml,new=scx_steer --policy /bin/new.toml'")]
 pub(crate) struct AbArgs {
-    /// Rounds; in each, every arm is measured once, so that arms can be compared in pairs.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pairs: u32,
+    #[command(flatten)]
+    rounds: RoundsArgs,
     /// Ways of steering packets to queues and CPUs to measure in.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "auto,hash,explicit")]
     worlds: Vec<Steering>,
@@ -49,6 +51,10 @@ pub(crate) struct AbArgs {
         default_value = "default,scx_steer,pinned"
     )]
     arms: Vec<Arm>,
+    /// Measure the first other arm a second time, as the arm `again`: its ratio to the first time
+    /// shows the noise between equal arms, next to the effect.
+    #[arg(long)]
+    a_a: bool,
     /// An option for scx_steer in its arm; may be repeated.
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     steer_arg: Vec<String>,
@@ -88,8 +94,7 @@ pub(crate) fn run(args: AbArgs) -> Result<()> {
 pub(super) fn measured(mut args: AbArgs, command: Vec<String>) -> Result<AbResult> {
     args.complete();
     fs::create_dir_all(&args.out).with_context(|| format!("creating {}", args.out.display()))?;
-    let samples = args.worlds.len() * args.pairs as usize * args.arms.len();
-    let progress = Progress::rounds(samples as u64);
+    let progress = Progress::rounds(args.planned() as u64);
     measure(&args, command, &progress)
 }
 
@@ -116,17 +121,29 @@ impl AbArgs {
                  nodes or leave it out of --arms"
             );
         }
-        Ok(())
+        ensure!(
+            !self.a_a || self.arms.len() > 1,
+            "--a-a repeats what the subject is compared with: name two arms in --arms"
+        );
+        self.rounds.check(&self.arms)
     }
 
     /// Fills in what follows from the flags.
     fn complete(&mut self) {
+        if self.a_a {
+            arm::repeat(&mut self.arms);
+        }
         for arm in self.arms.iter_mut().filter(|arm| arm.name == SUBJECT) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
         }
         if self.workload.long_tool == LongTool::Iperf3 {
             self.guest.extra.push(PathBuf::from("/usr/bin/iperf3"));
         }
+    }
+
+    /// Samples that are measured in any case.
+    fn planned(&self) -> usize {
+        self.worlds.len() * self.rounds.pairs as usize * self.arms.len()
     }
 
     /// Where the result will be.
@@ -145,6 +162,7 @@ impl AbArgs {
         Ok(Header {
             subject: arm::subject(&self.arms).to_owned(),
             arms: self.arms.iter().map(|arm| arm.name.clone()).collect(),
+            equal: arm::equal(&self.arms),
             command,
             seed: self.seed,
             environment: environment::look(guest, &self.guest, facts)?,
@@ -161,9 +179,11 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
     let mut header = args.header(command, &mut bed)?;
     let mut random = Rng::with_seed(args.seed);
     let mut samples = Vec::new();
-    for &world in &args.worlds {
+    let begun = Instant::now();
+    for (nth, &world) in (1..).zip(&args.worlds) {
         bed.turn(world)?;
-        for round in 0..args.pairs {
+        let mut end = args.rounds.end(begun, f64::from(nth) / args.worlds.len() as f64);
+        for round in 0.. {
             // With the port rule of `explicit`, flow i then meets queue i, and the CPU that an
             // operator who pins threads by hand gives it.
             let queues = bed.guest.net.queues().len() as u16;
@@ -171,13 +191,7 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
             let mut arms: Vec<&Arm> = args.arms.iter().collect();
             random.shuffle(&mut arms);
             for (order, arm) in (0..).zip(arms) {
-                let place = format!(
-                    "{}, round {} of {}, {}",
-                    world.name(),
-                    round + 1,
-                    args.pairs,
-                    arm.name
-                );
+                let place = format!("{}, {}, {}", world.name(), args.rounds.name(round), arm.name);
                 progress.step(place.clone());
                 let taken = loop {
                     match bed.take(arm, &args.workload, source_port) {
@@ -192,7 +206,7 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
                         taken => break taken.with_context(|| place.clone())?,
                     }
                 };
-                let Measured { observe, client, doubts } = taken;
+                let Measured { observe, client, cpu, doubts } = taken;
                 header.warnings.extend(doubts.iter().map(|doubt| format!("{place}: {doubt}")));
                 samples.push(Sample {
                     world: world.name().to_owned(),
@@ -202,16 +216,25 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
                     source_port,
                     observe,
                     client,
+                    cpu,
                 });
                 progress.advance();
             }
             let mut unfinished = header.clone();
+            let (taken, planned) = (samples.len(), args.planned());
             unfinished.warnings.push(format!(
-                "{UNFINISHED} holds {} of {} samples",
-                samples.len(),
-                args.worlds.len() * args.pairs as usize * args.arms.len()
+                "{UNFINISHED} holds {taken} samples, at least {planned} were to be taken"
             ));
-            save(&result::summarize(unfinished, samples.clone()), &args.out)?;
+            let so_far = result::summarize(unfinished, samples.clone());
+            save(&so_far, &args.out)?;
+            match end.after(round + 1, so_far.worlds.get(world.name())) {
+                Next::Planned => {}
+                Next::Further => progress.add(args.arms.len() as u64),
+                Next::Over(said) => {
+                    header.warnings.extend(said.map(|said| format!("{}: {said}", world.name())));
+                    break;
+                }
+            }
         }
     }
     let result = result::summarize(header, samples);

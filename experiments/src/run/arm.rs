@@ -7,10 +7,32 @@ use anyhow::{Error, Result, bail, ensure};
 /// The arm whose ratios to the others are reported.
 pub(crate) const SUBJECT: &str = "scx_steer";
 
-/// The arm that is compared with the others: scx_steer, or the last where it is not among them.
+/// The arm that repeats another.
+const AGAIN: &str = "again";
+
+/// The arm that is compared with the others: scx_steer, or the last named where it is not among
+/// them.
 pub(crate) fn subject(arms: &[Arm]) -> &str {
-    let own = arms.iter().find(|arm| arm.name == SUBJECT).or(arms.last());
-    own.map_or(SUBJECT, |arm| &arm.name)
+    let own = arms.iter().find(|arm| arm.name == SUBJECT);
+    own.or(arms.iter().rfind(|arm| arm.name != AGAIN)).map_or(SUBJECT, |arm| &arm.name)
+}
+
+/// The first arm that the subject is compared with.
+fn reference(arms: &[Arm]) -> Option<&Arm> {
+    let subject = subject(arms);
+    arms.iter().find(|arm| arm.name != subject && arm.name != AGAIN)
+}
+
+/// Adds the reference once more.
+pub(super) fn repeat(arms: &mut Vec<Arm>) {
+    let again = reference(arms).map(|arm| Arm { name: AGAIN.to_owned(), ..arm.clone() });
+    arms.extend(again);
+}
+
+/// The arms that are equal, as a pair, if one is repeated.
+pub(super) fn equal(arms: &[Arm]) -> Option<String> {
+    let again = arms.iter().find(|arm| arm.name == AGAIN)?;
+    Some(format!("{}/{}", again.name, reference(arms)?.name))
 }
 
 /// One way of scheduling the same workload.
@@ -47,8 +69,8 @@ impl FromStr for Arm {
                 ),
             },
             Some((name, command)) => {
-                let own = ["default", SUBJECT, "pinned"].contains(&name);
-                ensure!(!own, "{name} is an arm of its own; choose another name");
+                let own = ["default", SUBJECT, "pinned", AGAIN].contains(&name);
+                ensure!(!own, "{name} is a name of its own; choose another");
                 ensure!(!name.is_empty() && !command.trim().is_empty(), "{text:?} lacks a part");
                 Ok(arm(name, Some(command), false))
             }
@@ -71,13 +93,29 @@ mod tests {
     }
 
     #[test]
+    fn the_repeated_arm_is_the_reference_and_never_the_subject() {
+        for (names, pair, who) in [
+            (["default", "scx_steer"], "again/default", SUBJECT),
+            (["scx_steer", "pinned"], "again/pinned", SUBJECT),
+            (["old=scx_steer", "new=scx_steer"], "again/old", "new"),
+        ] {
+            let mut arms: Vec<Arm> = names.iter().map(|name| name.parse().unwrap()).collect();
+            assert_eq!(equal(&arms), None);
+            repeat(&mut arms);
+            assert_eq!((equal(&arms).as_deref(), subject(&arms)), (Some(pair), who));
+            assert_eq!(arms.len(), 3);
+        }
+    }
+
+    #[test]
     fn arms_are_read() {
         let arm: Arm = "pinned".parse().unwrap();
         assert!(arm.pinned && arm.scheduler.is_none());
         let arm: Arm = "lavd=scx_lavd --performance".parse().unwrap();
         assert_eq!(arm.name, "lavd");
         assert_eq!(arm.scheduler.unwrap(), ["scx_lavd", "--performance"]);
-        for bad in ["", "eevdf", "pinned=scx_lavd", "=scx_lavd", "lavd="] {
+        for bad in ["", "eevdf", "pinned=scx_lavd", "=scx_lavd", "lavd=", "again", "again=scx_lavd"]
+        {
             assert!(bad.parse::<Arm>().is_err(), "{bad:?} was accepted");
         }
     }

@@ -1,5 +1,5 @@
-//! One sample: one arm's scheduler, the server, the hogs, the traffic and the observer, all for
-//! one window of time, and then the guest as it was before.
+//! One sample: one arm's scheduler, the server, the hogs, the traffic, the observer and the
+//! measurement of the CPUs, all for one window of time, and then the guest as it was before.
 
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use super::arm::Arm;
 use super::generator::Generators;
-use super::scheduler;
 use super::workload::{WorkloadArgs, words};
+use super::{cpu, scheduler};
 use crate::guest::Link;
 use crate::lab::facts::Facts;
 use crate::lab::guest::Guest;
+use crate::result::CpuRecord;
 
 /// For programs that only have to bind, or to attach, in an emulated guest.
 const START: Duration = Duration::from_secs(60);
@@ -29,6 +30,8 @@ pub(super) struct Measured {
     pub(super) observe: Value,
     /// The client's report.
     pub(super) client: Value,
+    /// What the CPUs did, if that could be measured.
+    pub(super) cpu: Option<CpuRecord>,
     /// Doubts about this sample.
     pub(super) doubts: Vec<String>,
 }
@@ -50,6 +53,7 @@ pub(super) fn take(
         None => None,
     };
     let window = attach(&mut guest.link, workload)?;
+    let cpu = cpu::open(&mut guest.link, window, workload.duration(), START);
     let programs = serve(&mut guest.link, facts, arm, workload)?;
     let warmup = window.saturating_duration_since(Instant::now());
     let generators = Generators::start(&guest.net, workload, warmup, source_port)?;
@@ -63,12 +67,16 @@ pub(super) fn take(
         guest.link.stop(program).with_context(|| format!("stopping {program}"))?;
     }
     let observe = detach(&mut guest.link)?;
+    let cpu = cpu.and_then(|()| cpu::close(&mut guest.link));
     if loaded.is_some() {
         scheduler::unload(&mut guest.link, libc::SIGINT)?;
     }
     let complaints = guest.complaints()?;
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
-    Ok(Measured { observe, client, doubts: apart(window, warm).into_iter().collect() })
+    let mut doubts: Vec<String> = apart(window, warm).into_iter().collect();
+    // The other figures do not need it, and not every kernel has performance events.
+    let cpu = cpu.map_err(|why| doubts.push(format!("what the CPUs did is not known: {why:#}")));
+    Ok(Measured { observe, client, cpu: cpu.ok(), doubts })
 }
 
 /// Attaches the observer; gives the moment at which its window begins.

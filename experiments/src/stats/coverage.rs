@@ -7,9 +7,9 @@ use std::path::Path;
 
 use fastrand::Rng;
 
-use super::Ratio;
+use super::{Ratio, Rounds};
+use crate::result::AbResult;
 use crate::result::archived::DEMO;
-use crate::result::{AbResult, metrics::METRICS};
 
 /// Runs behind each figure, which is then good to half a percent point.
 const RUNS: u32 = 2000;
@@ -60,7 +60,7 @@ fn archived() -> Vec<(&'static str, Vec<Vec<f64>>)> {
         let worlds = result.worlds.values().map(|world| &world.arms["default"][metric]);
         worlds.map(|summary| summary.samples.iter().flatten().copied().collect()).collect()
     };
-    METRICS.iter().map(|metric| (metric.name, samples(metric.name))).collect()
+    result.metrics().map(|metric| (metric.name, samples(metric.name))).collect()
 }
 
 /// Logarithms of samples as distances from their mean.
@@ -170,6 +170,63 @@ fn coverage_with_swapped_names() {
         println!("{rounds} pairs with swapped names {:5.1}", 100.0 * held);
         assert!(held >= wanted, "{rounds} pairs: {held}");
     }
+}
+
+/// The rounds at which a run that wants a precision gives up.
+const MOST: u32 = 40;
+
+/// The share of runs between equal arms that claim no difference, when each goes on until `enough`,
+/// which is told the number of rounds and their ratio, or for `MOST` rounds; and their mean length.
+fn coverage_when_stopped<Enough: FnMut(u32, Option<Ratio>) -> bool>(
+    rule: impl Fn() -> Enough,
+    noise: &Noise,
+    random: &mut Rng,
+) -> (f64, f64) {
+    let (mut honest, mut rounds) = (0, 0);
+    for _ in 0..RUNS {
+        let mut enough = rule();
+        let mut pairs = Vec::new();
+        let ratio = loop {
+            pairs.push((Some(noise(random)), Some(noise(random))));
+            let done = pairs.len() as u32;
+            // No rule looks before the sixth round.
+            let ratio = (done >= 6).then(|| Ratio::paired(&pairs)).flatten();
+            if done >= 6 && (enough(done, ratio) || done >= MOST) {
+                break ratio;
+            }
+        };
+        honest += u32::from(!ratio.is_some_and(Ratio::excludes_one));
+        rounds += pairs.len();
+    }
+    (f64::from(honest) / f64::from(RUNS), rounds as f64 / f64::from(RUNS))
+}
+
+/// Going on until the interval is narrow keeps nearly all of the 95 %; going on until there is
+/// something to claim would invent a gain in more than one run of five.
+#[test]
+fn coverage_when_the_width_ends_the_run() {
+    let mut random = Rng::with_seed(24);
+    let worlds = archived().into_iter().find(|(name, _)| *name == "throughput_per_core").unwrap().1;
+    let pool: Vec<f64> = worlds.iter().flat_map(|world| spread(world)).collect();
+    let noises: [(&str, Noise); 3] = [
+        ("archive's spread", Box::new(move |random| pool[random.usize(..pool.len())].exp())),
+        ("log-normal", Box::new(|random| (0.155 * normal(random)).exp())),
+        ("skewed", Box::new(|random| (-0.155 * (1.0 - random.f64()).ln()).exp())),
+    ];
+    for (name, noise) in &noises {
+        let rule = || {
+            let mut rounds = Rounds::new("10".parse().unwrap(), 6);
+            move |done, ratio| !rounds.go_on(done, ratio)
+        };
+        let (held, rounds) = coverage_when_stopped(rule, noise, &mut random);
+        println!("within 10 %    {name:<18} {:5.1}  {rounds:.0} rounds", 100.0 * held);
+        assert!(held >= 0.93, "{name}: {held}");
+    }
+    let claim = || |_, ratio: Option<Ratio>| ratio.is_some_and(Ratio::excludes_one);
+    let (name, noise) = &noises[1];
+    let (held, rounds) = coverage_when_stopped(claim, noise, &mut random);
+    println!("until a claim  {name:<18} {:5.1}  {rounds:.0} rounds", 100.0 * held);
+    assert!(held < 0.85, "looking for a claim is said to be dishonest, but held {held}");
 }
 
 /// Honest is not blind: what can be found with the spread of the archive.

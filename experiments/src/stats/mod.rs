@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod coverage;
 mod paired;
+mod precision;
 mod rank_sum;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,8 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub(crate) use precision::{Precision, Rounds};
 
 /// Chance that an interval misses the truth on one side.
 const TAIL: f64 = 0.025;
@@ -61,6 +64,12 @@ impl Ratio {
     fn around(median: f64, (lo, hi): (f64, f64)) -> Self {
         // JSON knows no infinity.
         Self { median, lo: lo.min(median), hi: hi.max(median).min(f64::MAX) }
+    }
+
+    /// How far the ends of the interval are from its middle: 0.05 where both are at most 5 % off. The
+    /// middle is the geometric one, so that the reach does not depend on where the interval lies.
+    pub(crate) fn reach(self) -> f64 {
+        (self.hi / self.lo).sqrt() - 1.0
     }
 
     /// Whether the interval lies wholly on one side of 1, so that a difference can be claimed.

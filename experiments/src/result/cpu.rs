@@ -1,0 +1,104 @@
+//! What the measured machine's CPUs did during one sample: the part of `steer-bench cpu --json`
+//! that a result keeps.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::types::Sample;
+use crate::cpu::{Breakdown, Count, CpuReport, Usage};
+
+/// What the measured machine's CPUs did. Seconds end in `_s`, shares go from 0 to 1, what is unknown
+/// is null.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct CpuRecord {
+    /// Seconds that were measured.
+    pub(crate) duration_s: f64,
+    /// The measured CPUs, as a list like `0-3`.
+    pub(crate) cpus: String,
+    /// CPU time in seconds, from the kernel's accounting (/proc/stat).
+    pub(crate) usage: Usage,
+    /// Events counted on all measured CPUs together, by event.
+    pub(crate) counters: IndexMap<String, Counter>,
+    /// Shares of the busy time by category of the host-network-stack paper, from samples of the
+    /// stacks; null when no sample found a CPU busy.
+    pub(crate) breakdown: Option<Breakdown>,
+    /// Reasons to doubt a figure of this record, and what to do about them.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What one event counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Counter {
+    /// Value and multiplex ratio.
+    #[serde(flatten)]
+    pub(crate) count: Count,
+    /// Why the machine cannot count this event; null where it can.
+    pub(crate) unavailable: Option<String>,
+}
+
+impl From<CpuReport> for CpuRecord {
+    fn from(report: CpuReport) -> Self {
+        let CpuReport { duration_s, cpus, usage, counters, breakdown, warnings, .. } = report;
+        let counter = |(event, count): (String, Count)| {
+            let unavailable = counters.unavailable.get(&event).cloned();
+            (event, Counter { count, unavailable })
+        };
+        let counters = counters.machine.total.into_iter().map(counter).collect();
+        Self { duration_s, cpus, usage, counters, breakdown, warnings }
+    }
+}
+
+/// The records' warnings, each once. Such as differ in their figures only are one: a machine that
+/// gives cause for them gives it in every sample.
+pub(super) fn doubts(samples: &[Sample]) -> Vec<String> {
+    let records: Vec<&CpuRecord> = samples.iter().filter_map(|s| s.cpu.as_ref()).collect();
+    let mut doubts: IndexMap<String, (&str, usize)> = IndexMap::new();
+    for warning in records.iter().flat_map(|record| &record.warnings) {
+        let kind = warning.chars().filter(|letter| !letter.is_ascii_digit()).collect();
+        doubts.entry(kind).or_insert((warning, 0)).1 += 1;
+    }
+    let all = records.len();
+    let said = |(warning, count)| format!("CPU figures of {count} of {all} samples: {warning}");
+    doubts.into_values().map(said).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn report() -> CpuReport {
+        let time = json!({
+            "user_s": 1.0, "system_s": 1.5, "softirq_s": 1.0, "irq_s": 0.5, "steal_s": 0.0,
+            "iowait_s": 0.0, "idle_s": 4.0
+        });
+        let total = json!({
+            "cycles": {"value": null, "running_share": null},
+            "migrations": {"value": 7, "running_share": 0.5}
+        });
+        serde_json::from_value(json!({
+            "version": 1, "duration_s": 4.0, "kernel": "6.18", "cpus": "1",
+            "usage": {"cpus_used": 1.0, "total": time, "by_cpu": {"1": time}},
+            "counters": {
+                "machine": {"total": total, "by_cpu": {"1": total}}, "cgroup": null,
+                "unavailable": {"cycles": "no such counter"}
+            },
+            "breakdown": null, "warnings": ["80 % rough"]
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_unknown_count_keeps_its_reason() {
+        let record = CpuRecord::from(report());
+        let text = serde_json::to_value(&record).unwrap();
+        let expected =
+            json!({"value": null, "running_share": null, "unavailable": "no such counter"});
+        assert_eq!(text["counters"]["cycles"], expected);
+        let expected = json!({"value": 7, "running_share": 0.5, "unavailable": null});
+        assert_eq!(text["counters"]["migrations"], expected);
+        assert_eq!(serde_json::from_value::<CpuRecord>(text).unwrap(), record);
+    }
+}
