@@ -1,6 +1,5 @@
 //! What a result records of the machines it was taken on. What cannot be found out stays unknown.
 
-use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use crate::lab::emulator::Emulator;
 use crate::lab::facts::{Facts, joined};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::{qemu, tool};
+use crate::remote::About;
 use crate::result::Environment;
 
 /// Looks at the guest and at this machine.
@@ -19,9 +19,7 @@ use crate::result::Environment;
 /// When the guest does not answer.
 pub(super) fn look(guest: &mut Guest, args: &GuestArgs, facts: &Facts) -> Result<Environment> {
     let version = guest.link.run(&[SUBJECT, "--version"], Duration::from_secs(30))?;
-    let cpu_info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let host_cpu =
-        cpu_info.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+    let host = About::here();
     Ok(Environment {
         started: said(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"])),
         accelerator: Some(qemu::ACCELERATOR.to_owned()),
@@ -32,13 +30,9 @@ pub(super) fn look(guest: &mut Guest, args: &GuestArgs, facts: &Facts) -> Result
         nic_node: u32::try_from(facts.nic_node).ok(),
         nic_cpus: Some(joined(&facts.nic_cpus)),
         subject_version: version.success().then(|| version.stdout.trim().to_owned()),
-        host_cpu: host_cpu.map(str::to_owned),
-        host_cpus: std::thread::available_parallelism()
-            .ok()
-            .and_then(|n| u32::try_from(n.get()).ok()),
-        host_kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
-            .ok()
-            .map(|text| text.trim().to_owned()),
+        host_cpu: host.cpu,
+        host_cpus: host.cpus,
+        host_kernel: host.kernel,
         qemu: Emulator::find().ok().map(|emulator| emulator.version),
         ..Environment::default()
     })

@@ -3,11 +3,14 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use anyhow::{Context, Error, Result};
 use clap::{Args, ValueEnum};
 
 use crate::lab::facts::{Facts, joined};
 use crate::lab::net;
 use crate::result;
+use crate::traffic::load::Load;
+use crate::traffic::units::{Rate, Size};
 
 /// First port of the iperf3 servers, one per long flow.
 const IPERF_PORT: u16 = 5301;
@@ -98,19 +101,22 @@ impl WorkloadArgs {
         }
     }
 
-    /// The client on the host. Its source ports decide which queues the flows meet.
-    pub(super) fn client(&self, warmup: Duration, source_port: u16) -> Vec<String> {
-        let flows = if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 };
-        words(&format!(
-            "client --server {} --long-flows {flows} --long-rate {} --rpc-connections {} \
-             --rpc-size {} --warmup {} --duration {} --source-port {source_port} --json",
-            net::GUEST,
-            self.long_rate,
-            self.rpc_connections,
-            self.rpc_size,
-            warmup.as_secs_f64(),
-            self.duration
-        ))
+    /// What our client does. Its source ports decide which queues the flows meet.
+    ///
+    /// # Errors
+    /// When the rate or the size is none.
+    pub(super) fn load(&self, warmup: Duration, source_port: u16) -> Result<Load> {
+        let rate: Rate = self.long_rate.parse().map_err(Error::msg).context("--long-rate")?;
+        let size: Size = self.rpc_size.parse().map_err(Error::msg).context("--rpc-size")?;
+        Ok(Load {
+            long_flows: if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 },
+            long_rate: rate.bits_per_s(),
+            rpc_connections: self.rpc_connections,
+            rpc_size: size.bytes(),
+            warmup_s: warmup.as_secs_f64(),
+            duration_s: self.duration.into(),
+            source_port,
+        })
     }
 
     /// The iperf3 clients on the host.
