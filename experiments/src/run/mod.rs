@@ -1,4 +1,4 @@
-//! Runs in the lab: the interleaved A/B, and what it is made of.
+//! Runs in the lab and on hosts: the interleaved A/B, and what it is made of.
 
 pub(crate) mod ab;
 mod arm;
@@ -8,6 +8,10 @@ pub(crate) mod det;
 mod environment;
 pub(crate) mod experiment;
 mod generator;
+mod guest_bed;
+mod host_bed;
+mod kernel_log;
+mod layout;
 pub(crate) mod neutral;
 mod sample;
 mod scheduler;
