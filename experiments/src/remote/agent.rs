@@ -151,7 +151,11 @@ impl Agent {
                     }
                 }
                 Ok(Err(error)) if error.is::<HungUp>() && traffic.is_none() => return Ok(()),
-                Ok(Err(error)) => return Err(error.context("the conversation broke off")),
+                Ok(Err(error)) => {
+                    // It may be gone; if it is not, it is told what was wrong.
+                    let _ = sender.send(&Reply::Failed(format!("{error:#}")));
+                    return Err(error.context("the conversation broke off"));
+                }
                 Err(RecvTimeoutError::Disconnected) => bail!("nobody reads the requests any more"),
             }
             if let Some(running) = traffic.take() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, bail, ensure};
 use serde_json::Value;
 
 use super::about::About;
@@ -52,6 +52,11 @@ impl Agent {
             format!("{}: cannot connect; is `steer-bench agent` running there?", at())
         })?;
         let local = stream.local_addr()?.ip().to_canonical();
+        ensure!(
+            !matches!(local, IpAddr::V6(local) if local.is_unicast_link_local()),
+            "{}: traffic cannot be sent to a link-local address; name the agent by another one",
+            at()
+        );
         let (sender, mut receiver) = handshake::as_runner(stream, key).with_context(at)?;
         let about = match receiver.receive().with_context(at)? {
             Reply::Welcome(about) => about,

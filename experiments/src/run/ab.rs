@@ -11,7 +11,7 @@ use fastrand::Rng;
 use super::arm::{self, Arm, SUBJECT};
 use super::bed::Bed;
 use super::guest_bed::{GuestBed, Plan};
-use super::host_bed::{self, HostArgs, HostBed};
+use super::host::{self, HostArgs, HostBed};
 use super::sample::{self, Measured};
 use super::setup::SetupArgs;
 use super::workload::{LongTool, WorkloadArgs};
@@ -147,7 +147,7 @@ impl AbArgs {
     /// The worlds to measure in, by name.
     fn worlds(&self) -> Vec<&'static str> {
         match self.host.agent {
-            Some(_) => vec![host_bed::WORLD],
+            Some(_) => vec![host::WORLD],
             None => self.worlds.iter().map(|world| world.name()).collect(),
         }
     }

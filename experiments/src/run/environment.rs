@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::{Map, json};
 
 use super::arm::SUBJECT;
-use super::host_bed::Nic;
+use super::host::Nic;
 use super::layout::Layout;
 use crate::guest::Link;
 use crate::lab::emulator::Emulator;

@@ -1,34 +1,34 @@
 //! This host as the machine that is measured: the agent on another host drives the traffic. What
 //! runs here for a sample is ended after it, however it ends, and the kernel's own scheduler is back.
 
+mod args;
+mod kernel_log;
+mod nic;
+
 use std::fs;
-use std::net::IpAddr;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, bail, ensure};
-use clap::Args;
 use serde_json::Value;
 
 use super::arm::Arm;
 use super::bed::Bed;
 use super::environment;
-use super::kernel_log::KernelLog;
 use super::layout::Layout;
 use super::scheduler;
 use super::workload::WorkloadArgs;
 use crate::guest::{Here, Interrupted, Link};
 use crate::lab::facts;
 use crate::lab::guest::GuestArgs;
-use crate::lab::tool;
 use crate::remote::{Agent, Key};
 use crate::result::Environment;
-use crate::traffic::cpus::CpuList;
 use crate::traffic::stop::Stop;
+pub(crate) use args::HostArgs;
+use kernel_log::KernelLog;
+pub(super) use nic::Nic;
 
 /// The world of a host: it steers packets as it is set up to.
 pub(super) const WORLD: &str = "host";
@@ -36,29 +36,6 @@ pub(super) const WORLD: &str = "host";
 const PORTS: Range<u16> = 20_000..30_000;
 /// For the kernel to take its own scheduler back, once the other's process has ended.
 const UNLOAD: Duration = Duration::from_secs(15);
-
-/// Flags for measuring this host rather than a guest.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Measuring this host")]
-pub(crate) struct HostArgs {
-    /// Measure this host, with traffic from the host where `steer-bench agent` waits. Its address
-    /// must be the one on the measured network.
-    #[arg(long, value_name = "HOST:PORT", requires_all = ["key_file", "nic"])]
-    #[arg(conflicts_with_all = ["worlds", "kernel", "shape", "setup_guest", "setup_peer"])]
-    pub(super) agent: Option<String>,
-    /// The agent's key.
-    #[arg(long, value_name = "FILE", requires = "agent")]
-    key_file: Option<PathBuf>,
-    /// The NIC that the traffic comes in by.
-    #[arg(long, value_name = "NAME", requires = "agent")]
-    nic: Option<String>,
-    /// CPUs of the long-flow threads in the pinned arm [default: those local to the NIC].
-    #[arg(long, value_name = "LIST", requires = "agent")]
-    pin_long: Option<CpuList>,
-    /// CPUs of the RPC threads in the pinned arm [default: all others].
-    #[arg(long, value_name = "LIST", requires = "agent")]
-    pin_rpc: Option<CpuList>,
-}
 
 /// This host.
 pub(super) struct HostBed {
@@ -68,16 +45,6 @@ pub(super) struct HostBed {
     nic: Nic,
     layout: Layout,
     log: KernelLog,
-}
-
-/// The NIC and where it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Nic {
-    pub(super) name: String,
-    /// Its NUMA node.
-    pub(super) node: Option<usize>,
-    /// CPUs local to it; unknown together with the node.
-    pub(super) cpus: Option<CpuList>,
 }
 
 impl HostBed {
@@ -186,77 +153,6 @@ impl Bed for HostBed {
             Ok(()) => Err(error),
             Err(left) => Err(error.context(left)),
         }
-    }
-}
-
-impl HostArgs {
-    /// CPUs of long-flow threads and of RPC threads in the pinned arm.
-    fn pins(
-        &self,
-        arms: &[Arm],
-        nic: &Nic,
-        nodes: &[Vec<usize>],
-    ) -> Result<(Vec<usize>, Vec<usize>)> {
-        let long = self.pin_long.as_ref().or(nic.cpus.as_ref());
-        let long: Vec<usize> = long.into_iter().flat_map(CpuList::iter).collect();
-        let rpc = match &self.pin_rpc {
-            Some(cpus) => cpus.iter().collect(),
-            None => {
-                let all = nodes.iter().flatten().copied();
-                all.filter(|cpu| !long.contains(cpu)).collect::<Vec<_>>()
-            }
-        };
-        if arms.iter().any(|arm| arm.pinned) {
-            ensure!(
-                !long.is_empty(),
-                "which CPUs {} is near to is unknown: give the pinned arm --pin-long and --pin-rpc, \
-                 or leave it out of --arms",
-                nic.name
-            );
-            ensure!(
-                !rpc.is_empty(),
-                "all CPUs are near {}: give the pinned arm --pin-long and --pin-rpc, or leave it \
-                 out of --arms",
-                nic.name
-            );
-        }
-        Ok((long, rpc))
-    }
-}
-
-impl Nic {
-    /// Looks a NIC up.
-    fn look(name: &str) -> Result<Self> {
-        let plain = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
-        let path = Path::new("/sys/class/net").join(name);
-        ensure!(plain && path.exists(), "--nic {name}: there is no such network device here");
-        let read = |file: &str| fs::read_to_string(path.join(file)).ok();
-        // A virtio device has no node itself; the PCI device above it has.
-        for device in ["device", "device/.."] {
-            let node =
-                read(&format!("{device}/numa_node")).and_then(|node| node.trim().parse().ok());
-            let cpus = read(&format!("{device}/local_cpulist")).and_then(|cpus| cpus.parse().ok());
-            if let (Some(node), Some(cpus)) = (node, cpus) {
-                return Ok(Self { name: name.to_owned(), node: Some(node), cpus: Some(cpus) });
-            }
-        }
-        Ok(Self { name: name.to_owned(), node: None, cpus: None })
-    }
-
-    /// Whether an address is one of its own.
-    fn has(&self, address: IpAddr) -> Result<bool> {
-        let mut ip = Command::new("ip");
-        ip.args(["-oneline", "address", "show", "dev", &self.name]);
-        let addresses = tool::output(&mut ip, "asking for the NIC's addresses")?;
-        let start = format!("{address}/");
-        Ok(addresses.split_whitespace().any(|word| word.starts_with(&start)))
-    }
-
-    /// Whether it says that it has no link.
-    fn is_down(&self) -> bool {
-        let path = Path::new("/sys/class/net").join(&self.name).join("operstate");
-        fs::read_to_string(path)
-            .is_ok_and(|state| matches!(state.trim(), "down" | "lowerlayerdown"))
     }
 }
 
