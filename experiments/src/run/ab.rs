@@ -39,8 +39,8 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "auto,hash,explicit")]
     worlds: Vec<Steering>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
-    /// scheduler, or scx_steer with a policy (bring programs and files with --with, they are in
-    /// /bin). Ratios are of scx_steer to the others; of the last arm, where it is not named.
+    /// scheduler, or scx_steer with a policy (bring programs and files into a guest with --with, they
+    /// are in /bin). Ratios are of scx_steer to the others; of the last arm, where it is not named.
     #[arg(
         long,
         value_name = "LIST",
@@ -70,7 +70,7 @@ pub(crate) struct AbArgs {
 /// Runs it.
 ///
 /// # Errors
-/// At the first sample that fails; the rounds before it are saved.
+/// At the first sample that fails; those before it are saved.
 pub(crate) fn run(args: AbArgs) -> Result<()> {
     args.check()?;
     let out = args.out.clone();

@@ -14,7 +14,8 @@ use crate::traffic::cpus::CpuList;
 #[command(next_help_heading = "Measuring this host")]
 pub(crate) struct HostArgs {
     /// Measure this host, with traffic from the host where `steer-bench agent` waits. Its address
-    /// must be the one on the measured network.
+    /// must be the one on the measured network. Commands of arms are looked for in PATH and among
+    /// the files of --with.
     #[arg(long, value_name = "HOST:PORT", requires_all = ["key_file", "nic"])]
     #[arg(conflicts_with_all = ["worlds", "kernel", "shape", "setup_guest", "setup_peer"])]
     pub(in crate::run) agent: Option<String>,

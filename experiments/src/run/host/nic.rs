@@ -42,7 +42,7 @@ impl Nic {
     /// Whether an address is one of its own.
     pub(super) fn has(&self, address: IpAddr) -> Result<bool> {
         let mut ip = Command::new("ip");
-        ip.args(["-oneline", "address", "show", "dev", &self.name]);
+        ip.args(["-o", "address", "show", "dev", &self.name]);
         let addresses = tool::output(&mut ip, "asking for the NIC's addresses")?;
         let start = format!("{address}/");
         Ok(addresses.split_whitespace().any(|word| word.starts_with(&start)))
