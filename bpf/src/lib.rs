@@ -23,7 +23,7 @@ pub use observer::{LoadedObserver, ObservedCgroup, Observer};
 pub use origins::Origins;
 pub use plan::Plan;
 pub use policies::{CgroupEvent, Policies};
-pub use scheduler::{LoadOptions, ProgramSize, Scheduler};
+pub use scheduler::{LoadOptions, ProgramSize, Scheduler, Steering};
 #[cfg(feature = "testing")]
 pub use telemetry::Telemetry;
 pub use threads::Threads;

@@ -12,6 +12,7 @@ use scx_utils::{
     UserExitInfo, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
     uei_exited, uei_report,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     ObjectSlot, Origins, Plan,
@@ -38,6 +39,8 @@ use skel::{SteerSkel, SteerSkelBuilder};
 pub struct LoadOptions {
     /// Bytes of debug dump to keep when the kernel ejects the scheduler; 0 = the kernel's default.
     pub exit_dump_len: u32,
+    /// [`Scheduler::hotplug_seq`] from before the machine was read.
+    pub hotplug_seq: u64,
     /// Passed on to libbpf.
     pub libbpf: LibbpfOpts,
 }
@@ -51,6 +54,18 @@ pub struct ProgramSize {
     pub instructions: usize,
     /// Instructions the verifier walked through on all paths; it stops at a million.
     pub verified: u32,
+}
+
+/// Whether a NIC's packets follow threads, as learned from moves (`place.h`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Steering {
+    /// They do (RFS, aRFS, XPS with ATR).
+    Follows,
+    /// They arrive where the NIC or its driver puts them (RSS, ntuple rules).
+    Fixed,
+    /// Too few threads moved so far.
+    Unknown,
 }
 
 /// The scheduler, in force from [`Scheduler::attach`] until dropped.
@@ -78,6 +93,7 @@ impl<'obj> Scheduler<'obj> {
         let open_opts = options.libbpf.clone().into_bpf_open_opts();
         let mut skel = scx_ops_open!(builder, slot, steer_ops, open_opts)?;
         skel.struct_ops.steer_ops_mut().exit_dump_len = options.exit_dump_len;
+        skel.struct_ops.steer_ops_mut().hotplug_seq = options.hotplug_seq;
 
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
         intf::copy_to_skeleton(places, &mut rodata.place_settings);
@@ -93,6 +109,17 @@ impl<'obj> Scheduler<'obj> {
         let events = policies::CgroupEvents::from(&skel.maps.cgroup_events)?;
         let link = scx_ops_attach!(skel, steer_ops)?;
         Ok(Self { skel, cgroups: None, events, link: Some(link) })
+    }
+
+    /// The kernel's count of CPUs that came or went. It refuses a scheduler that was told another
+    /// one, and asks it to restart.
+    ///
+    /// # Errors
+    /// The kernel has no sched_ext.
+    pub fn hotplug_seq() -> Result<u64> {
+        let path = "/sys/kernel/sched_ext/hotplug_seq";
+        let text = std::fs::read_to_string(path).with_context(|| format!("reading {path}"))?;
+        text.trim().parse().with_context(|| format!("{path} holds {text:?}"))
     }
 
     /// Follows a change of the machine's NICs. The number of caches cannot change.
@@ -126,6 +153,17 @@ impl<'obj> Scheduler<'obj> {
     /// The kernel refused to read the counter map.
     pub fn counters(&self) -> Result<Counters> {
         counters::read(&self.skel.maps.counters)
+    }
+
+    /// What was learned of the steering of NIC number `nic` of the plan.
+    pub fn steering(&self, nic: usize) -> Steering {
+        let settled = intf::STEERING_SETTLED as i32;
+        let learned = self.skel.maps.bss_data.as_ref().and_then(|bss| bss.nic_steering.get(nic));
+        match learned.map_or(0, |steering| steering.score) {
+            score if score >= settled => Steering::Follows,
+            score if score <= -settled => Steering::Fixed,
+            _ => Steering::Unknown,
+        }
     }
 
     /// The loaded programs, by name.

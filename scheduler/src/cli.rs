@@ -26,6 +26,7 @@ Examples:
   sudo scx_steer --policy web.toml      ... by these rules; see scx_steer policy --help
   sudo scx_steer --stats 1              ... and print its decisions every second
   scx_steer --monitor 5                 watch an instance that is already running
+  sudo scx_steer status                 what is in force, and what was refused
   scx_steer topology                    what this machine looks like to the scheduler
   scx_steer policy check                are the per-cgroup policy files in order?
   sudo scx_steer observe --duration 10  measure placement under whatever scheduler is in force"
@@ -76,11 +77,29 @@ pub(crate) struct ScheduleArgs {
 pub(crate) enum Command {
     /// Print the machine: packages, NUMA nodes, caches, cores, CPUs, NICs with queues and IRQs.
     Topology(TopologyArgs),
+    /// Say what is in force: NICs and their steering, policy files, what was refused.
+    Status(StatusArgs),
     /// Measure where traffic and threads meet, under any scheduler. Needs root, not sched_ext.
     Observe(ObserveArgs),
     /// Check, show and explain the per-cgroup policy files. Needs neither root nor sched_ext.
     #[command(subcommand)]
     Policy(PolicyCommand),
+}
+
+/// Options of `status`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Asks the instance that is running, over its statistics socket.
+
+Exit codes: 0 scx_steer is in force; 1 it is not, or does not answer.
+
+Examples:
+  sudo scx_steer status
+  sudo scx_steer status --json | jq -e '.policy.refused == null'    are the files in force?")]
+pub(crate) struct StatusArgs {
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Options of `topology`.

@@ -3,12 +3,14 @@
 mod cgroups;
 mod cli;
 mod logging;
+mod nics;
 mod observe;
 mod policy;
 mod preflight;
 mod schedule;
 mod signals;
 mod stats;
+mod status;
 mod topology;
 mod translate;
 
@@ -36,6 +38,7 @@ fn run(cli: Cli) -> Result<()> {
         Some(Command::Topology(args)) => topology::run(&args),
         Some(Command::Observe(args)) => observe::run(&args),
         Some(Command::Policy(command)) => policy::run(&command),
+        Some(Command::Status(args)) => status::run(&args),
         None if cli.schedule.help_stats => stats::describe(),
         None => match cli.schedule.monitor {
             Some(interval) => stats::monitor(interval.into(), &signals::on_shutdown()?),

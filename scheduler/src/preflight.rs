@@ -26,6 +26,11 @@ pub(crate) fn check(need: Need) -> Result<()> {
     Host { root: PathBuf::from("/") }.check(need)
 }
 
+/// Name of the sched_ext scheduler that is in force on this host.
+pub(crate) fn in_force() -> Option<String> {
+    Host { root: PathBuf::from("/") }.in_force().map(|(name, _)| name)
+}
+
 /// include/uapi/linux/capability.h
 const CAPABILITIES: [(u32, &str); 3] =
     [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
@@ -101,6 +106,13 @@ impl Host {
         })
     }
 
+    /// Name and state of the sched_ext scheduler that is loaded.
+    fn in_force(&self) -> Option<(String, String)> {
+        let read = |file| self.read(file).map(|text| text.trim().to_owned());
+        let state = read("sys/kernel/sched_ext/state").filter(|state| state != "disabled")?;
+        Some((read("sys/kernel/sched_ext/root/ops").unwrap_or_else(|| "unknown".into()), state))
+    }
+
     fn sched_ext(&self) -> Option<String> {
         if !self.exists("sys/kernel/sched_ext") {
             return Some(format!(
@@ -109,15 +121,9 @@ impl Host {
                 self.release()
             ));
         }
-        let state = self.read("sys/kernel/sched_ext/state")?;
-        if state.trim() == "disabled" {
-            return None;
-        }
-        let other = self.read("sys/kernel/sched_ext/root/ops").unwrap_or_else(|| "unknown".into());
+        let (other, state) = self.in_force()?;
         Some(format!(
-            "another sched_ext scheduler is loaded: {} (state {}): stop it first",
-            other.trim(),
-            state.trim()
+            "another sched_ext scheduler is loaded: {other} (state {state}): stop it first"
         ))
     }
 }

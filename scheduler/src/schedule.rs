@@ -1,8 +1,8 @@
 //! Bare `scx_steer`: load, stay in force, unload.
 
 use std::{
-    mem::{self, MaybeUninit},
-    thread,
+    mem::MaybeUninit,
+    process, thread,
     time::{Duration, Instant},
 };
 
@@ -15,10 +15,12 @@ use steer_topology::{Machine, NetworkDevices};
 
 use crate::{
     cli::ScheduleArgs,
+    nics::{self, Nics},
     policy::LivePolicy,
     preflight::{self, Need},
     signals::{self, Flag},
-    stats::{self, Sums},
+    stats::{self, Answer},
+    status::{NicStatus, Status},
     translate,
 };
 
@@ -45,7 +47,9 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
         });
     }
     let mut policy = LivePolicy::load(args.policy.policy.clone(), signals::on_reload()?)?;
-    while serve(args, &settings, &mut policy, &stats, &shutdown)? == Next::Restart {
+    let mut loads = 1;
+    while serve(args, &settings, &mut policy, &stats, loads, &shutdown)? == Next::Restart {
+        loads += 1;
         info!("the kernel asked for a restart: loading the scheduler again");
     }
     Ok(())
@@ -62,12 +66,16 @@ fn serve(
     args: &ScheduleArgs,
     settings: &Settings,
     policy: &mut LivePolicy,
-    stats: &StatsServer<(), Sums>,
+    stats: &StatsServer<(), Answer>,
+    loads: u64,
     shutdown: &Flag,
 ) -> Result<Next> {
-    let mut devices = NetworkDevices::now()?;
+    // before the machine is read: a CPU that comes or goes from here on ends this life at once
+    let hotplug_seq = Scheduler::hotplug_seq()?;
+    let devices = NetworkDevices::now()?;
     let mut plan = Plan::new(&Machine::live()?);
-    let options = LoadOptions { exit_dump_len: args.exit_dump_len, libbpf: args.libbpf.clone() };
+    let options =
+        LoadOptions { exit_dump_len: args.exit_dump_len, hotplug_seq, libbpf: args.libbpf.clone() };
     let mut slot = MaybeUninit::uninit();
     let mut scheduler = Scheduler::attach(
         &mut slot,
@@ -76,7 +84,9 @@ fn serve(
         &translate::places(&settings.placement),
         &translate::plan(&plan, &devices)?,
     )?;
-    announce(&plan);
+    info!("scx_steer is in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);
+    nics::announce(&plan);
+    let mut nics = Nics::new(devices);
     for size in scheduler.programs()? {
         debug!("{} {} instructions, {} verified", size.name, size.instructions, size.verified);
     }
@@ -84,21 +94,31 @@ fn serve(
         policy.apply(&mut scheduler, &plan)?;
     }
 
-    let mut looked = Instant::now();
+    let loaded = Instant::now();
+    let mut looked = loaded;
     let (replies, requests) = stats.channels();
     while !shutdown.raised() && !scheduler.exited() {
         let pause = if policy.has_rules() { FOLLOW_EVERY } else { LOOK_EVERY };
         if requests.recv_timeout(pause).is_ok() {
-            replies.send(Sums {
-                decisions: scheduler.counters()?,
-                reloads: policy.reloads,
-                refusals: policy.refusals,
-            })?;
+            let status = Status {
+                version: env!("CARGO_PKG_VERSION").into(),
+                pid: process::id(),
+                in_force_s: loaded.elapsed().as_secs(),
+                loads,
+                cpus: plan.cpus.len(),
+                caches: plan.nr_llcs as usize,
+                nics: (0..)
+                    .zip(&plan.nics)
+                    .map(|(id, nic)| NicStatus::new(nic, scheduler.steering(id)))
+                    .collect(),
+                policy: policy.status(),
+            };
+            replies.send(Answer { decisions: scheduler.counters()?, status })?;
         }
         policy.follow(&mut scheduler, &plan)?;
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
-            if let Some(new) = follow_nics(&mut scheduler, &mut devices, &plan)? {
+            if let Some(new) = nics.follow(&mut scheduler, &plan) {
                 plan = new;
                 if policy.has_rules() {
                     policy.apply(&mut scheduler, &plan)?;
@@ -108,37 +128,4 @@ fn serve(
     }
     let report = scheduler.detach()?;
     Ok(if !shutdown.raised() && report.should_restart() { Next::Restart } else { Next::Stop })
-}
-
-fn announce(plan: &Plan) {
-    info!("scx_steer is in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);
-    for nic in &plan.nics {
-        info!("NIC {}: long-flow threads go to CPUs {}", nic.name, nic.local_cpus);
-    }
-    if plan.nics.is_empty() {
-        info!("no NIC whose place is known: long-flow threads are left to the fair rules");
-    }
-}
-
-/// Tells the scheduler about NICs that came or went; the new plan if some did. Reads the machine
-/// only then.
-fn follow_nics(
-    scheduler: &mut Scheduler<'_>,
-    devices: &mut NetworkDevices,
-    plan: &Plan,
-) -> Result<Option<Plan>> {
-    let before = mem::replace(devices, NetworkDevices::now()?);
-    if *devices == before {
-        return Ok(None);
-    }
-    if devices.interfaces == before.interfaces {
-        // routes, or the NAPI contexts of a NIC that went down and up: the NICs are the same
-        scheduler.update_origins(&translate::origins(plan, devices)?)?;
-        return Ok(None);
-    }
-    let plan = Plan::new(&Machine::live()?);
-    scheduler.update_plan(&translate::plan(&plan, devices)?)?;
-    info!("the network devices changed");
-    announce(&plan);
-    Ok(Some(plan))
 }

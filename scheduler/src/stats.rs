@@ -9,7 +9,7 @@ use scx_stats_derive::stat_doc;
 use serde::{Deserialize, Serialize};
 use steer_bpf::intf as c;
 
-use crate::signals::Flag;
+use crate::{signals::Flag, status::Status};
 
 /// Decisions since the last report.
 #[stat_doc]
@@ -64,22 +64,20 @@ pub(crate) struct Metrics {
     pub(crate) policy_refusals: u64,
 }
 
-/// Sums since the scheduler was loaded.
+/// What the loop that keeps the scheduler in force answers to a request.
 #[derive(Clone, Debug)]
-pub(crate) struct Sums {
-    /// The counters of the BPF side.
+pub(crate) struct Answer {
+    /// The counters of the BPF side since it was loaded.
     pub(crate) decisions: steer_bpf::Counters,
-    /// New sets of policy files put in force.
-    pub(crate) reloads: u64,
-    /// Sets of policy files refused.
-    pub(crate) refusals: u64,
+    pub(crate) status: Status,
 }
 
 impl Metrics {
-    fn between(before: &Sums, after: &Sums) -> Self {
+    fn between(before: &Answer, after: &Answer) -> Self {
         let n = |i: c::steer_counter| {
             after.decisions[i as usize].saturating_sub(before.decisions[i as usize])
         };
+        let (policy, policy_before) = (&after.status.policy, &before.status.policy);
         Self {
             long_home: n(c::steer_counter_CNT_LONG_HOME),
             long_local: n(c::steer_counter_CNT_LONG_LOCAL),
@@ -102,8 +100,8 @@ impl Metrics {
             steering_stayed: n(c::steer_counter_CNT_STEERING_STAYED),
             flows_long: n(c::steer_counter_CNT_FLOW_LONG),
             flows_short: n(c::steer_counter_CNT_FLOW_SHORT),
-            policy_reloads: after.reloads - before.reloads,
-            policy_refusals: after.refusals - before.refusals,
+            policy_reloads: policy.reloads - policy_before.reloads,
+            policy_refusals: policy.refusals - policy_before.refusals,
         }
     }
 
@@ -142,12 +140,13 @@ impl Metrics {
     }
 }
 
-/// What the statistics server serves: each reader gets the decisions since its last reading.
-pub(crate) fn server_data() -> StatsServerData<(), Sums> {
-    let open: Box<dyn StatsOpener<(), Sums>> = Box::new(move |(requests, replies)| {
+/// What the statistics server serves: to each reader of `top` the decisions since its last reading,
+/// and the `status`.
+pub(crate) fn server_data() -> StatsServerData<(), Answer> {
+    let open: Box<dyn StatsOpener<(), Answer>> = Box::new(move |(requests, replies)| {
         requests.send(())?;
         let mut before = replies.recv()?;
-        let read: Box<dyn StatsReader<(), Sums>> = Box::new(move |_, (requests, replies)| {
+        let read: Box<dyn StatsReader<(), Answer>> = Box::new(move |_, (requests, replies)| {
             requests.send(())?;
             let after = replies.recv()?;
             let metrics = Metrics::between(&before, &after);
@@ -156,7 +155,14 @@ pub(crate) fn server_data() -> StatsServerData<(), Sums> {
         });
         Ok(read)
     });
-    StatsServerData::new().add_meta(Metrics::meta()).add_ops("top", StatsOps { open, close: None })
+    let status: Box<dyn StatsReaderSend<(), Answer>> = Box::new(|_, (requests, replies)| {
+        requests.send(())?;
+        Ok(serde_json::to_value(replies.recv()?.status)?)
+    });
+    StatsServerData::new()
+        .add_meta(Metrics::meta())
+        .add_ops("top", StatsOps { open, close: None })
+        .add_stats("status", status)
 }
 
 /// Prints the statistics of the running instance every `interval` until `shutdown`.

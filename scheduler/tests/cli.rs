@@ -57,6 +57,19 @@ fn the_topology_of_this_machine_is_valid_json() {
 }
 
 #[test]
+fn the_status_of_nothing_is_an_error() {
+    if Path::new("/sys/kernel/sched_ext/root/ops").exists() {
+        println!("SKIPPED the_status_of_nothing_is_an_error: a scheduler is in force here");
+        return;
+    }
+    scx_steer(&["status", "--json"])
+        .assert()
+        .code(1)
+        .stdout("")
+        .stderr("scx_steer: scx_steer is not in force: `sudo scx_steer` loads it\n");
+}
+
+#[test]
 fn a_kernel_without_sched_ext_is_said_and_nothing_is_loaded() {
     if Path::new("/sys/kernel/sched_ext").exists() {
         eprintln!("SKIPPED a_kernel_without_sched_ext_is_said…: this kernel has sched_ext");

@@ -43,13 +43,14 @@ struct cpu_state {
 	u64 started_ns;
 	u64 rescue_dsq; /* a queue where a thread waited too long, or 0 */
 	u64 exec_mark;	/* the running thread's CPU time when last counted */
-	u64 long_ns;	/* CPU time of long-flow threads */
-	u64 long_mark;	/* ... and of softirq and irq, when the load was last averaged */
+	u64 busy_ns;	/* CPU time of threads that make load */
+	u64 busy_mark;	/* ... and of softirq and irq, when the load was last averaged */
 	u64 softirq_mark;
-	u32 load; /* of long-flow threads and softirq, see place.h */
+	u32 load; /* of long-flow threads and of what packets cost the kernel here, see place.h */
 	u8 class; /* of the running thread */
 	u8 pool;  /* its policy's */
 	bool pinned;
+	bool makes_load;
 } __attribute__((aligned(64)));
 
 static struct cpu_state cpu_states[MAX_CPUS];
@@ -131,13 +132,29 @@ static void claim_core(struct task_ctx *task, s32 cpu, u64 now, u64 claim_ns)
 		bpf_cpumask_clear_cpu(cpu, mask);
 }
 
-/* Count the CPU time of the running thread @p, if it is a long-flow thread. On its own CPU. */
-static __always_inline void count_long_time(struct cpu_state *state, const struct task_struct *p)
+static __always_inline bool is_per_cpu_kthread(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
+}
+
+/*
+ * Note what runs on @state's CPU: a thread of @class. The load is of long-flow threads
+ * and of ksoftirqd and its like: their time the kernel does not account as softirq.
+ */
+static __always_inline void note_running(struct cpu_state *state, const struct task_struct *p,
+					 u8 class)
+{
+	state->class = class;
+	state->makes_load = class == CLASS_LONG || is_per_cpu_kthread(p);
+}
+
+/* Count the CPU time of the running thread @p, if it makes load. On its own CPU. */
+static __always_inline void count_busy_time(struct cpu_state *state, const struct task_struct *p)
 {
 	u64 ran = p->se.sum_exec_runtime;
 
-	if (state->class == CLASS_LONG)
-		state->long_ns += ran - state->exec_mark;
+	if (state->makes_load)
+		state->busy_ns += ran - state->exec_mark;
 	state->exec_mark = ran;
 }
 
@@ -152,11 +169,11 @@ static u64 softirq_time(s32 cpu)
 static void average_load(s32 cpu, u64 window_ns)
 {
 	struct cpu_state *state = state_of(cpu);
-	u64 long_ns = state->long_ns, softirq = softirq_time(cpu), busy, stolen;
+	u64 busy_ns = state->busy_ns, softirq = softirq_time(cpu), busy, stolen;
 
-	busy = long_ns - state->long_mark;
+	busy = busy_ns - state->busy_mark;
 	stolen = softirq - state->softirq_mark;
-	state->long_mark = long_ns;
+	state->busy_mark = busy_ns;
 	state->softirq_mark = softirq;
 	/* without irq accounting the threads' time includes what interrupted them */
 	if (CONFIG_IRQ_TIME_ACCOUNTING)

@@ -179,13 +179,25 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 	}
 }
 
+/* An idle CPU of @node that @p may use, taken out of the idle set; or < 0. */
+static s32 pick_idle_on(const struct task_struct *p, u32 node)
+{
+	s32 cpu;
+
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids())
+		if (plan_of(cpu)->node == node && may_run_on(p, cpu) &&
+		    scx_bpf_test_and_clear_cpu_idle(cpu))
+			return cpu;
+	return -1;
+}
+
 /*
- * The way out for who waits although a CPU idles: for a thread behind another on its
- * own CPU, for a short-flow thread while only claimed CPUs idle, for one that a CPU
- * just going idle did not see. Called from ops.tick, where scx_bpf_select_cpu_and() is
- * not allowed.
+ * The way out for who waits at @cpu although another idles: for a thread behind another
+ * on its own CPU, for a short-flow thread while only claimed CPUs idle, for one that a
+ * CPU just going idle did not see. A long-flow thread with a place stays on its node, see
+ * spill_cost(). Called from ops.tick, where scx_bpf_select_cpu_and() is not allowed.
  */
-static void rescue_from(u64 dsq, u64 now)
+static void rescue_from(u64 dsq, s32 cpu, u64 now)
 {
 	struct task_struct *p;
 	s32 idle = -1;
@@ -196,7 +208,9 @@ static void rescue_from(u64 dsq, u64 now)
 		struct task_ctx *task = ctx_of(p);
 
 		if (task && now > task->queued_ns + place_settings.lend_after_ns)
-			idle = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+			idle = dsq < DSQ_LLC && task->queued_as == CLASS_LONG
+				       ? pick_idle_on(p, plan_of(cpu)->node)
+				       : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 		break;
 	}
 	if (idle < 0)

@@ -26,115 +26,11 @@
  */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
-#include "queue.bpf.h"
+#include "wake.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
 UEI_DEFINE(uei);
-
-/* What is known of a thread when it must be placed. */
-struct subject {
-	struct task_ctx *task; /* NULL for a thread that came before us and has none yet */
-	struct thread_policy *policy;
-	u64 now;
-	u8 class; /* to place it by, never MIXED */
-};
-
-static void look_at(struct subject *s, struct task_struct *p)
-{
-	struct thread_load *load;
-
-	s->task = ctx_of(p);
-	s->now = scx_bpf_now();
-	s->class = CLASS_NONE;
-	s->policy = s->task ? policy_of(p, &s->task->policy) : policy_at(0);
-	if (!s->task || s->policy->fair_only)
-		return;
-	if (s->policy->declared < NR_CLASSES) {
-		s->class = s->policy->declared;
-		return;
-	}
-	load = load_of(p, s->task, s->policy);
-	thread_class(load, &s->policy->classes, s->now);
-	s->class = thread_placed_as(load);
-}
-
-/* Is the thread to be placed by its packets? */
-static __always_inline bool goes_by_packets(const struct subject *s)
-{
-	return s->class == CLASS_LONG && s->task && (!s->policy->pool || s->policy->near_nic);
-}
-
-/* On the CPU that select_cpu returns, as soon as it is free; or at once, ahead of what runs. */
-static void run_there(struct task_struct *p, u64 enq_flags)
-{
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
-}
-
-/*
- * May a wake-up on @cpu preempt what runs there? On a CPU that is kept for the woken
- * thread's pool, whoever only borrows it. Else only a thread without traffic: on a
- * claimed CPU, for the owner, any that could run elsewhere as well; otherwise one that
- * is further ahead than the woken one.
- */
-static bool may_preempt(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
-{
-	const struct cpu_state *state = state_of(cpu);
-	u64 ran = s->now > state->started_ns ? s->now - state->started_ns : 0;
-
-	if (s->policy->owns_pool && is_in_pool(cpu, s->policy->pool))
-		return state->pool != s->policy->pool && !state->pinned;
-	if (state->class != CLASS_NONE)
-		return false;
-	return (owner && !state->pinned) || time_before(p->scx.dsq_vtime, state->vtime + ran);
-}
-
-/* How many CPUs a short-flow thread looks at for one to preempt. */
-#define PREEMPT_SCAN 8
-
-/* An unclaimed CPU where @p may preempt: @cpu or a few that share its cache; or -1. */
-static s32 pick_preemptible(const struct task_struct *p, const struct subject *s, s32 cpu)
-{
-	s32 i, other;
-
-	bpf_for (i, 0, PREEMPT_SCAN) {
-		other = cpu ^ i; /* @cpu itself, then the rest of its block of eight */
-		if (other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) &&
-		    !is_claimed(other, s->now) && !is_exclusive(other) && may_run_on(p, other) &&
-		    may_preempt(p, s, other, false))
-			return other;
-	}
-	return -1;
-}
-
-/* Wake @p on @cpu: at once where that idles or may be preempted, else in the queue. */
-static s32 wake_on(struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
-{
-	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
-		run_there(p, 0);
-	} else if (may_preempt(p, s, cpu, owner)) {
-		count(CNT_PREEMPT);
-		run_there(p, SCX_ENQ_PREEMPT);
-	}
-	return cpu;
-}
-
-/* For a thread whose policy names a pool: a CPU of that, or -1 if it may use none. */
-static s32 wake_in_pool(struct task_struct *p, const struct subject *s, s32 prev_cpu)
-{
-	s32 cpu = pick_idle_in_pool(p, s->policy->pool, prev_cpu);
-
-	if (cpu >= 0) {
-		run_there(p, 0);
-		return cpu;
-	}
-	cpu = any_in_pool(p, s->policy->pool, prev_cpu);
-	if (cpu < 0)
-		return cpu;
-	if (s->class == CLASS_SHORT || s->policy->urgent || s->policy->owns_pool)
-		wake_on(p, s, cpu, false);
-	return cpu;
-}
 
 s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -240,7 +136,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	struct subject s;
 	struct queue q;
 
-	if (p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1) {
+	if (is_per_cpu_kthread(p)) {
 		count(CNT_KTHREAD);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
 				   enq_flags | SCX_ENQ_PREEMPT);
@@ -315,8 +211,8 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	struct subject s;
 
 	look_at(&s, p);
-	count_long_time(state, p);
-	state->class = s.class;
+	count_busy_time(state, p);
+	note_running(state, p, s.class);
 	/*
 	 * A thread whose flow became long or whose policy changed moves now, not when it
 	 * sleeps. One that was lent this CPU keeps it for its slice.
@@ -324,10 +220,10 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	if ((s.class == CLASS_LONG || s.policy->pool || is_exclusive(cpu)) &&
 	    is_misplaced(p, &s, cpu))
 		scx_bpf_task_set_slice(p, 0);
-	rescue_from(DSQ_CPU | cpu, s.now);
-	rescue_from(DSQ_LLC | llc_of(cpu), s.now);
+	rescue_from(DSQ_CPU | cpu, cpu, s.now);
+	rescue_from(DSQ_LLC | llc_of(cpu), cpu, s.now);
 	if (s.policy->pool)
-		rescue_from(DSQ_POOL | s.policy->pool, s.now);
+		rescue_from(DSQ_POOL | s.policy->pool, cpu, s.now);
 }
 
 void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
@@ -346,7 +242,7 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 	state->vtime = vtime;
 	state->started_ns = s.now;
 	state->exec_mark = p->se.sum_exec_runtime;
-	state->class = s.class;
+	note_running(state, p, s.class);
 	state->pool = s.policy->pool;
 	state->pinned = is_pinned(p);
 	if (s.class == CLASS_LONG && s.task && s.task->target == cpu)
@@ -358,7 +254,7 @@ void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 	struct cpu_state *state = state_of(scx_bpf_task_cpu(p));
 	u64 now = scx_bpf_now(), ran = now > state->started_ns ? now - state->started_ns : 0;
 
-	count_long_time(state, p);
+	count_busy_time(state, p);
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran * 100 / p->scx.weight);
 }
 

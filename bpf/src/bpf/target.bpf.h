@@ -105,9 +105,13 @@ static void maybe_probe(struct task_ctx *task, u32 nic, u64 now)
 	task->probe_until_ns = now + 2 * SETTLE_NS;
 }
 
-/* Leave @home, and watch whether the packets come along; see learn_steering(). */
+/*
+ * Leave @home, and watch whether the packets come along; see learn_steering(). Those
+ * that arrived there so far have no say in where the next home is.
+ */
 static void depart(struct task_ctx *task, s32 home, u64 now)
 {
+	task->home.weight = 1;
 	task->left_home = home;
 	task->judge_ns = now + SETTLE_NS;
 }
@@ -169,7 +173,9 @@ static s32 long_target(const struct task_struct *p, struct task_ctx *task, u64 n
 
 	if (may_run_on(p, home) && !is_exclusive(home) &&
 	    (fixed || (is_nic_local(home, nic) && !stays))) {
-		task->left_home = -1;
+		/* where it was sent, its packets are: that is still to be learned from */
+		if (home != target)
+			task->left_home = -1;
 		target = home;
 	} else if (!may_run_on(p, target) || !is_nic_local(target, nic)) {
 		target = pick_nic_local(p, nic, now);

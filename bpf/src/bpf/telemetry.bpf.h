@@ -41,17 +41,20 @@ static __always_inline void count(u32 which)
 		(*n)++;
 }
 
-/* A thread that was sent away from its home and has settled: has the home come along? */
-static void learn_steering(struct task_ctx *task, u64 now)
+/*
+ * A thread that was sent away from its home and has settled: do its packets come
+ * along? Only those of a flow that it has served there before can have.
+ */
+static void learn_steering(struct task_ctx *task, const struct traffic *t)
 {
-	bool followed = task->home.cpu == task->target;
+	bool followed = t->softirq_cpu == task->target;
 
-	if (task->left_home < 0 || now < task->judge_ns ||
+	if (task->left_home < 0 || t->now < task->judge_ns || !t->again_here ||
 	    (s32)bpf_get_smp_processor_id() != task->target)
 		return;
-	task->judge_ns = now + SETTLE_NS;
-	if (followed || task->home.cpu == task->left_home) {
-		steering_vote(&nic_steering[task->home.nic & (MAX_NICS - 1)], followed);
+	task->judge_ns = t->now + SETTLE_NS;
+	if (followed || t->softirq_cpu == task->left_home) {
+		steering_vote(&nic_steering[t->nic & (MAX_NICS - 1)], followed);
 		count(followed ? CNT_STEERING_FOLLOWED : CNT_STEERING_STAYED);
 	}
 	if (task->home.cpu != task->left_home)
@@ -119,7 +122,7 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 		      t.now);
 	if ((t.class == CLASS_LONG || policy->declared == CLASS_LONG) && t.nic != NIC_UNKNOWN) {
 		home_vote(&task->home, t.softirq_cpu, t.nic, t.bytes);
-		learn_steering(task, t.now);
+		learn_steering(task, &t);
 	}
 	return 0;
 }

@@ -38,7 +38,8 @@ struct traffic {
 	u8 direction;
 	u8 class_before;
 	u8 class;
-	bool turned; /* the first event after a change of direction */
+	bool turned;	 /* the first event after a change of direction */
+	bool again_here; /* the one before was on this CPU as well */
 };
 
 static __always_inline bool is_internet_socket(const struct sock *sk)
@@ -53,6 +54,7 @@ static __always_inline bool is_internet_socket(const struct sock *sk)
 static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, int ret,
 					    u8 direction, const struct class_settings *classes)
 {
+	u32 here = bpf_get_smp_processor_id() + 1;
 	struct flow *f;
 
 	if (ret <= 0 || !is_internet_socket(sk))
@@ -70,6 +72,8 @@ static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, 
 	t->burst_bytes = f->burst_bytes;
 	t->class = f->class;
 	t->nic = f->nic;
+	t->again_here = f->served_on == here;
+	f->served_on = here;
 	t->softirq_cpu = sk->__sk_common.skc_incoming_cpu;
 	return true;
 }

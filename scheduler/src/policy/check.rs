@@ -48,6 +48,6 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
 }
 
 /// A number of things, as in `1 rule`, `2 rules`.
-pub(super) fn count(number: usize, thing: &str) -> String {
+pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }

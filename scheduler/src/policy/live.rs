@@ -13,7 +13,7 @@ use steer_policy::{CgroupTree, Effective, Plan, Pools};
 
 use super::{check::count, load, watch::Watch};
 use crate::cgroups;
-use crate::{signals::Flag, translate};
+use crate::{signals::Flag, status::PolicyStatus, translate};
 
 /// The policy files and what they come to.
 pub(crate) struct LivePolicy {
@@ -22,9 +22,7 @@ pub(crate) struct LivePolicy {
     effective: Effective,
     watch: Option<Watch>,
     reload: Flag,
-    /// How often a new set of files was put in force, and how often it was refused.
-    pub(crate) reloads: u64,
-    pub(crate) refusals: u64,
+    status: PolicyStatus,
 }
 
 impl LivePolicy {
@@ -48,19 +46,20 @@ impl LivePolicy {
         let watch = Watch::start(&watched)
             .inspect_err(|error| warn!("reload with SIGHUP after a change: {error:#}"))
             .ok();
-        Ok(Self { path, mount, effective, watch, reload, reloads: 0, refusals: 0 })
+        Ok(Self { path, mount, effective, watch, reload, status: PolicyStatus::default() })
     }
 
     /// Puts the policy in force, whatever was before.
     ///
     /// # Errors
     /// The kernel refused.
-    pub(crate) fn apply(&self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
+    pub(crate) fn apply(&mut self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
         let pools = Pools::new(plan, self.effective.policies());
-        for shortfall in &pools.shortfalls {
+        scheduler.set_policies(&translate::policies(&self.effective, &pools, plan))?;
+        self.status.shortfalls = pools.shortfalls.iter().map(ToString::to_string).collect();
+        for shortfall in &self.status.shortfalls {
             warn!("policy: {shortfall}");
         }
-        scheduler.set_policies(&translate::policies(&self.effective, &pools, plan))?;
         let rules = self.effective.set().rules().len();
         info!(
             "policy: {} {} for {}",
@@ -69,6 +68,17 @@ impl LivePolicy {
             count(self.effective.cgroups().len(), "cgroup")
         );
         Ok(())
+    }
+
+    /// What became of the files so far.
+    pub(crate) fn status(&self) -> PolicyStatus {
+        let set = self.effective.set();
+        PolicyStatus {
+            files: set.files().to_vec(),
+            rules: set.rules().len(),
+            cgroups: self.effective.cgroups().len(),
+            ..self.status.clone()
+        }
     }
 
     /// Whether there is any rule, so that cgroups matter.
@@ -127,7 +137,10 @@ impl LivePolicy {
             Ok(effective) => {
                 let old = std::mem::replace(&mut self.effective, effective);
                 match self.apply(scheduler, plan) {
-                    Ok(()) => self.reloads += 1,
+                    Ok(()) => {
+                        self.status.reloads += 1;
+                        self.status.refused = None;
+                    }
                     Err(error) => {
                         self.effective = old;
                         self.refuse(&error);
@@ -140,7 +153,8 @@ impl LivePolicy {
     }
 
     fn refuse(&mut self, why: &impl Display) {
-        self.refusals += 1;
+        self.status.refusals += 1;
+        self.status.refused = Some(format!("{why:#}"));
         error!("the new policy is refused, the old one stays in force:\n{why:#}");
     }
 }

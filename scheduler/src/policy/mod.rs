@@ -13,6 +13,7 @@ mod watch;
 use anyhow::Result;
 
 pub(crate) use args::{PolicyArg, PolicyCommand};
+pub(crate) use check::count;
 pub(crate) use live::LivePolicy;
 
 /// A commented policy file that passes `policy check`.

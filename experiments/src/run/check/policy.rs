@@ -145,6 +145,9 @@ fn explained(bench: &mut Bench) -> Result<()> {
         moved && sent_to.is_some_and(|cpu| bench.facts.nic_cpus.contains(&(cpu as usize)))
     });
     ensure!(busy.count() == 2, "not both RPC threads were sent near the NIC: {said}");
+    // packets do follow threads in this world
+    let steering = status(bench)?["nics"][0]["steering"].take();
+    ensure!(steering == "follows", "the NIC's steering is taken for {steering}");
     Ok(())
 }
 
@@ -191,5 +194,15 @@ pub(super) fn bad_policy(bench: &mut Bench) -> Result<()> {
     bench.guest.link.expect(JOB, "[INFO] policy: 1 rule holds", PATIENCE)?;
     write(bench, "[[rule]]\ncgroup = \"lab\"\nclas = \"long\"")?;
     bench.guest.link.expect(JOB, "[ERROR] the new policy is refused", PATIENCE)?;
+    let refused = status(bench)?["policy"]["refused"].to_string();
+    ensure!(refused.contains("policy.toml:3:1"), "the status does not say why: {refused}");
+    write(bench, "")?;
+    let mended = "until scx_steer status --json | grep -q '\"refused\": null'; do sleep 0.2; done";
+    script(bench, mended).context("the status does not say that the policy is mended")?;
     bench.in_force()
+}
+
+/// What `scx_steer status` says.
+fn status(bench: &mut Bench) -> Result<Value> {
+    serde_json::from_str(&script(bench, "scx_steer status --json")?).context("reading the status")
 }

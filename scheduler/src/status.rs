@@ -1,0 +1,191 @@
+//! `scx_steer status`: what is in force, asked of the instance that is running.
+
+use std::fmt::Write;
+
+use anyhow::{Result, anyhow};
+use scx_stats::prelude::*;
+use serde::{Deserialize, Serialize};
+use steer_bpf::Steering;
+use steer_policy::PlannedNic;
+
+use crate::{cli::StatusArgs, policy::count, preflight};
+
+/// What is in force.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Status {
+    /// Version of the program that is running.
+    pub(crate) version: String,
+    pub(crate) pid: u32,
+    /// Seconds since it was loaded, or loaded again after CPUs came or went.
+    pub(crate) in_force_s: u64,
+    /// How often it was loaded since it was started.
+    pub(crate) loads: u64,
+    /// CPUs and last-level caches of the plan.
+    pub(crate) cpus: usize,
+    pub(crate) caches: usize,
+    pub(crate) nics: Vec<NicStatus>,
+    pub(crate) policy: PolicyStatus,
+}
+
+/// A NIC whose place is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NicStatus {
+    name: String,
+    /// The CPUs near it, like `0-3,8`.
+    local_cpus: String,
+    /// Whether its packets follow threads: `follows`, `fixed`, or `unknown` until threads moved.
+    steering: Steering,
+}
+
+impl NicStatus {
+    pub(crate) fn new(nic: &PlannedNic, steering: Steering) -> Self {
+        Self { name: nic.name.clone(), local_cpus: nic.local_cpus.to_string(), steering }
+    }
+}
+
+/// The policy files and what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PolicyStatus {
+    /// The files in force.
+    pub(crate) files: Vec<String>,
+    pub(crate) rules: usize,
+    /// How many cgroups have another policy than the default.
+    pub(crate) cgroups: usize,
+    /// How often a new set of files was put in force, and how often one was refused.
+    pub(crate) reloads: u64,
+    pub(crate) refusals: u64,
+    /// Why the files as they are now are not in force; null when they are.
+    pub(crate) refused: Option<String>,
+    /// What a rule asks for and does not get, like more cores than there are.
+    pub(crate) shortfalls: Vec<String>,
+}
+
+/// Prints the status of the running instance.
+///
+/// # Errors
+/// None is running, or it does not answer.
+pub(crate) fn run(args: &StatusArgs) -> Result<()> {
+    let status = ask().map_err(|error| match preflight::in_force().as_deref() {
+        Some(name) if name.starts_with("scx_steer") => error.context("scx_steer is in force, but"),
+        Some(name) => anyhow!("scx_steer is not in force, {name} is"),
+        None => anyhow!("scx_steer is not in force: `sudo scx_steer` loads it"),
+    })?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+    } else {
+        print!("{}", status.text()?);
+    }
+    Ok(())
+}
+
+/// The instance answers between two looks at its cgroups; this is for one that hangs.
+const PATIENCE_MS: u64 = 10_000;
+
+fn ask() -> Result<Status> {
+    let target = ("target".to_owned(), "status".to_owned());
+    StatsClient::new()
+        .connect(Some(PATIENCE_MS))
+        .map_err(|error| error.context("its socket cannot be reached (root may)"))?
+        .request("stats", vec![target])
+}
+
+impl Status {
+    fn text(&self) -> Result<String> {
+        let mut out = String::new();
+        let loads = if self.loads > 1 {
+            format!(", loaded {} times as CPUs came and went", self.loads)
+        } else {
+            String::new()
+        };
+        writeln!(
+            out,
+            "scx_steer {} (pid {}) is in force for {} s on {} with {}{loads}",
+            self.version,
+            self.pid,
+            self.in_force_s,
+            count(self.cpus, "CPU"),
+            count(self.caches, "cache"),
+        )?;
+        for nic in &self.nics {
+            let steering = match nic.steering {
+                Steering::Follows => "its packets follow threads",
+                Steering::Fixed => "its packets arrive where they will, threads go to them",
+                Steering::Unknown => "whether its packets follow threads is not known yet",
+            };
+            writeln!(out, "NIC {}: CPUs {}; {steering}", nic.name, nic.local_cpus)?;
+        }
+        if self.nics.is_empty() {
+            writeln!(out, "no NIC whose place is known")?;
+        }
+        self.policy.write(&mut out)?;
+        Ok(out)
+    }
+}
+
+impl PolicyStatus {
+    fn write(&self, out: &mut String) -> Result<()> {
+        writeln!(
+            out,
+            "policy: {} in {} for {}; reloaded {}, refused {}",
+            count(self.rules, "rule"),
+            count(self.files.len(), "file"),
+            count(self.cgroups, "cgroup"),
+            times(self.reloads),
+            times(self.refusals),
+        )?;
+        for shortfall in &self.shortfalls {
+            writeln!(out, "policy: {shortfall}")?;
+        }
+        if let Some(refused) = &self.refused {
+            writeln!(out, "THE FILES AS THEY ARE NOW ARE NOT IN FORCE:\n{}", refused.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+fn times(number: u64) -> String {
+    format!("{number} time{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status() -> Status {
+        let nic = |name: &str, steering| NicStatus {
+            name: name.into(),
+            local_cpus: "2-3".into(),
+            steering,
+        };
+        Status {
+            version: "0.1.0".into(),
+            pid: 42,
+            in_force_s: 7,
+            loads: 2,
+            cpus: 4,
+            caches: 2,
+            nics: vec![nic("eth0", Steering::Follows), nic("eth1", Steering::Unknown)],
+            policy: PolicyStatus {
+                files: vec!["/etc/scx_steer/policy.d/50-web.toml".into()],
+                rules: 1,
+                cgroups: 3,
+                reloads: 1,
+                refusals: 2,
+                refused: Some("50-web.toml:3:1: there is no key clas\n".into()),
+                shortfalls: vec!["no room".into()],
+            },
+        }
+    }
+
+    #[test]
+    fn all_of_it_is_said() {
+        insta::assert_snapshot!(status().text().unwrap());
+    }
+
+    #[test]
+    fn what_is_sent_is_what_is_read() {
+        let sent = serde_json::to_value(status()).unwrap();
+        assert_eq!(sent["nics"][0]["steering"], "follows");
+        assert_eq!(serde_json::from_value::<Status>(sent).unwrap(), status());
+    }
+}
