@@ -30,7 +30,7 @@ pub(super) fn as_runner(stream: TcpStream, key: &Key) -> Result<(Sender, Receive
     say(&stream, &Opening::Hello { version: VERSION.to_owned(), nonce: own })?;
     let (version, theirs) = match hear(&stream)? {
         Answer::Challenge { version, nonce } => (version, nonce),
-        Answer::Refused(reason) => bail!("the agent refuses: {reason}"),
+        Answer::Refused(reason) => bail!("the agent refuses: {}", plain(&reason)),
         Answer::Proof(_) => bail!("the agent proves what it was not asked"),
     };
     same_release(&version, "the agent")?;
@@ -41,7 +41,7 @@ pub(super) fn as_runner(stream: TcpStream, key: &Key) -> Result<(Sender, Receive
             nonces.is_proof(key, Role::Agent, &tag),
             "who listens there does not hold this key: it is not your agent"
         ),
-        Answer::Refused(reason) => bail!("the agent refuses: {reason}"),
+        Answer::Refused(reason) => bail!("the agent refuses: {}", plain(&reason)),
         Answer::Challenge { .. } => bail!("the agent asks twice for a proof"),
     }
     session::begin(stream, nonces.session(key), Role::Runner)
@@ -106,6 +106,11 @@ fn same_release(version: &str, whose: &str) -> Result<()> {
     Ok(())
 }
 
+/// A stranger's words, without what could move a terminal's cursor.
+fn plain(text: &str) -> String {
+    text.chars().filter(|letter| !letter.is_control()).collect()
+}
+
 fn prepare(stream: &TcpStream) -> Result<()> {
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(STEP))?;
@@ -118,7 +123,9 @@ fn say(stream: &TcpStream, message: &impl Serialize) -> Result<()> {
 
 fn hear<T: DeserializeOwned>(stream: &TcpStream) -> Result<T> {
     let message = frame::read(&mut Until::after(stream, STEP), LONGEST)?;
-    serde_json::from_slice(&message).context("no steer-bench of this protocol is at the other end")
+    // The parser would repeat a stranger's words.
+    let parsed = serde_json::from_slice(&message).ok();
+    parsed.context("no steer-bench of this protocol is at the other end")
 }
 
 #[cfg(test)]

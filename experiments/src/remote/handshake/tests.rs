@@ -66,6 +66,21 @@ fn another_release_is_said_on_both_sides() {
 }
 
 #[test]
+fn strangers_words_do_not_reach_the_terminal_as_they_are() {
+    let (near, far) = connection();
+    let runner = thread::spawn(move || as_runner(near, &key()).unwrap_err().to_string());
+    let _: Opening = hear(&far).unwrap();
+    say(&far, &Answer::Refused("\u{1b}[2Jno".to_owned())).unwrap();
+    assert_eq!(runner.join().unwrap(), "the agent refuses: [2Jno");
+
+    let (near, far) = connection();
+    let agent = thread::spawn(move || format!("{:#}", as_agent(far, &key()).unwrap_err()));
+    frame::write(&near, b"{\"\\u001b[2J\": 1}").unwrap();
+    let said = agent.join().unwrap();
+    assert_eq!(said, "no steer-bench of this protocol is at the other end");
+}
+
+#[test]
 fn a_stranger_that_reflects_the_proof_is_no_agent() {
     let (near, far) = connection();
     let runner = thread::spawn(move || as_runner(near, &key()).unwrap_err().to_string());
