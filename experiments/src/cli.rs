@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::compare::{self, CompareArgs};
 use crate::cpu::{self, CpuArgs};
 use crate::lab::LabCommand;
+use crate::remote::{self, AgentArgs};
 use crate::report::{self, ReportArgs};
 use crate::result::cli::{self as result, TableArgs};
 use crate::traffic::client::{self, ClientArgs};
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Server(ServerArgs),
     /// Drive long flows and RPCs against a server, and time them.
     Client(ClientArgs),
+    /// Drive traffic for `steer-bench ab --agent` on another host: the driving side.
+    Agent(AgentArgs),
     /// Spin CPUs, as other work on the host does.
     Hog(HogArgs),
     /// Measure what the CPUs do, system-wide, under any scheduler.
@@ -51,6 +54,7 @@ impl Command {
         match self {
             Self::Server(args) => server::run(args),
             Self::Client(args) => client::run(args),
+            Self::Agent(args) => remote::agent(&args),
             Self::Hog(args) => hog::run(args),
             Self::Cpu(args) => cpu::run(&args),
             Self::Table(args) => result::table(&args),

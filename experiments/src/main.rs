@@ -6,6 +6,7 @@ mod compare;
 mod cpu;
 mod guest;
 mod lab;
+mod remote;
 mod report;
 mod result;
 mod run;

@@ -53,7 +53,12 @@ fn converse(stream: TcpStream, jobs: &Jobs) -> Result<()> {
     Ok(())
 }
 
-fn answer(request: Request, jobs: &Jobs, alive: &mut dyn FnMut() -> Result<()>) -> Result<Reply> {
+/// Does what a request asks for; calls `alive` once a second while that takes time.
+pub(super) fn answer(
+    request: Request,
+    jobs: &Jobs,
+    alive: &mut dyn FnMut() -> Result<()>,
+) -> Result<Reply> {
     let done = |()| Reply::Done(String::new());
     match request {
         Request::Hello { version } => {

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::protocol::Finished;
+use crate::lab::tool;
 
 /// How often a waiting call tells that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -22,15 +23,28 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     jobs: Mutex<HashMap<String, Arc<Job>>>,
+    leashed: bool,
 }
 
 impl Jobs {
+    /// Programs that die with the thread that starts them, even by SIGKILL.
+    pub(super) fn leashed() -> Self {
+        Self { leashed: true, ..Self::default() }
+    }
+
+    /// The programs that have not ended.
+    pub(super) fn running(&self) -> Vec<(String, Arc<Job>)> {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = jobs.iter().filter(|(_, job)| job.state().status.is_none());
+        running.map(|(name, job)| (name.clone(), Arc::clone(job))).collect()
+    }
+
     /// Starts a program.
     pub(super) fn spawn(&self, name: &str, argv: &[String]) -> Result<()> {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let busy = jobs.get(name).is_some_and(|job| job.state().status.is_none());
         ensure!(!busy, "a program named {name} is running already");
-        jobs.insert(name.to_owned(), Job::start(argv)?);
+        jobs.insert(name.to_owned(), Job::start(argv, self.leashed)?);
         Ok(())
     }
 
@@ -60,16 +74,19 @@ struct State {
 }
 
 impl Job {
-    fn start(argv: &[String]) -> Result<Arc<Self>> {
+    fn start(argv: &[String], leashed: bool) -> Result<Arc<Self>> {
         let (program, arguments) = argv.split_first().context("no program given")?;
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("starting {program}"))?;
+            .process_group(0);
+        if leashed {
+            tool::die_with_us(&mut command);
+        }
+        let mut child = command.spawn().with_context(|| format!("starting {program}"))?;
         let stdout = child.stdout.take().context("no standard output")?;
         let stderr = child.stderr.take().context("no standard error")?;
         let job = Arc::new(Self {

@@ -1,4 +1,5 @@
-//! The host's line to the agent: typed requests, each bounded in time.
+//! The line to whatever runs programs on the measured machine, the agent in a guest or this very
+//! process: typed requests, each bounded in time.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -6,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use super::here::Here;
 use super::protocol::{Finished, PORT, Reply, Request, VERSION};
 use crate::lab::net::Net;
 
@@ -20,16 +22,27 @@ const STEP: Duration = Duration::from_secs(30);
 #[error("the guest does not answer {0}; it may hang")]
 pub(crate) struct Silent(String);
 
-/// A conversation with the agent.
+/// A line to the measured machine.
 #[derive(Debug)]
 pub(crate) struct Link {
-    requests: TcpStream,
-    replies: BufReader<TcpStream>,
+    line: Line,
     programs: u64,
 }
 
+/// Who is at the other end.
+#[derive(Debug)]
+enum Line {
+    Guest { requests: TcpStream, replies: BufReader<TcpStream> },
+    Here(Here),
+}
+
 impl Link {
-    /// Tries to reach the agent once.
+    /// A line to this very host.
+    pub(crate) fn here(here: Here) -> Self {
+        Self { line: Line::Here(here), programs: 0 }
+    }
+
+    /// Tries to reach the agent in a guest once.
     ///
     /// # Errors
     /// While the guest is still booting, among others.
@@ -39,7 +52,7 @@ impl Link {
         requests.set_read_timeout(Some(SILENCE))?;
         requests.set_write_timeout(Some(SILENCE))?;
         let replies = BufReader::new(requests.try_clone()?);
-        let mut link = Self { requests, replies, programs: 0 };
+        let mut link = Self { line: Line::Guest { requests, replies }, programs: 0 };
         link.done(&Request::Hello { version: VERSION })?;
         Ok(link)
     }
@@ -128,6 +141,13 @@ impl Link {
         finished
     }
 
+    /// Ends all programs that were started on this host; those in a guest go with it.
+    pub(crate) fn end_all(&mut self) {
+        if let Line::Here(here) = &self.line {
+            here.end_all();
+        }
+    }
+
     /// A request that is answered with a text.
     fn done(&mut self, request: &Request) -> Result<String> {
         let timeout = match request {
@@ -141,13 +161,17 @@ impl Link {
     }
 
     fn ask(&mut self, request: &Request, timeout: Duration) -> Result<Reply> {
+        let (requests, replies) = match &mut self.line {
+            Line::Guest { requests, replies } => (requests, replies),
+            Line::Here(here) => return here.answer(request),
+        };
         let line = serde_json::to_string(request)? + "\n";
         let silent = || Silent(format!("{request:?}"));
-        self.requests.write_all(line.as_bytes()).with_context(silent)?;
+        requests.write_all(line.as_bytes()).with_context(silent)?;
         let deadline = Instant::now() + timeout + SILENCE;
         while Instant::now() < deadline {
             let mut line = String::new();
-            if self.replies.read_line(&mut line).with_context(silent)? == 0 {
+            if replies.read_line(&mut line).with_context(silent)? == 0 {
                 return Err(silent().into());
             }
             match serde_json::from_str(&line).context("the agent sent no valid reply")? {

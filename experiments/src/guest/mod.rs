@@ -1,11 +1,13 @@
-//! The guest's side of the lab: an agent that starts programs and reads and writes settings for
-//! the host, and the host's end of the line to it.
+//! The measured machine: an agent that starts programs and reads and writes settings in the lab's
+//! guest, the host's end of the line to it, and the same for the host itself, without a guest.
 
 mod agent;
+mod here;
 mod jobs;
 mod link;
 mod protocol;
 
 pub(crate) use agent::serve;
+pub(crate) use here::{Here, Interrupted};
 pub(crate) use link::{Link, Silent};
 pub(crate) use protocol::Finished;

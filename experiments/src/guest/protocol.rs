@@ -8,7 +8,7 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const PORT: u16 = 7000;
 
 /// Host to guest.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Request {
     /// First of all: do we speak the same version? Answered with the guest's.

@@ -45,12 +45,7 @@ impl Facts {
     /// # Errors
     /// When the guest's NIC is missing or has no NUMA node: then the lab is built wrongly.
     pub(crate) fn read(link: &mut Link) -> Result<Self> {
-        let nodes = cpu_list(&link.read("/sys/devices/system/node/online")?)?
-            .into_iter()
-            .map(|node| {
-                cpu_list(&link.read(&format!("/sys/devices/system/node/node{node}/cpulist"))?)
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let nodes = nodes(link)?;
         // The virtio device itself has no node; the PCI device above it has.
         let nic_node = link.read(&format!("/sys/class/net/{NIC}/device/../numa_node"))?;
         let nic_node: usize =
@@ -73,6 +68,17 @@ impl Facts {
         let remote = self.nodes.iter().enumerate().filter(|(node, _)| *node != self.nic_node);
         remote.flat_map(|(_, cpus)| cpus.iter().copied()).collect()
     }
+}
+
+/// CPUs of each NUMA node of a machine.
+///
+/// # Errors
+/// When its sysfs does not tell, or one has no CPUs.
+pub(crate) fn nodes(link: &mut Link) -> Result<Vec<Vec<usize>>> {
+    cpu_list(&link.read("/sys/devices/system/node/has_cpu")?)?
+        .into_iter()
+        .map(|node| cpu_list(&link.read(&format!("/sys/devices/system/node/node{node}/cpulist"))?))
+        .collect()
 }
 
 /// CPUs as programs take them: `2,3`.

@@ -144,7 +144,7 @@ impl Guest {
 }
 
 /// Whether a line of the kernel's log tells of a fault.
-fn complains(line: &str) -> bool {
+pub(crate) fn complains(line: &str) -> bool {
     const SIGNS: [&str; 7] =
         ["WARNING:", "BUG:", "Oops", "Call Trace:", "stall", "hung task", "soft lockup"];
     let of_scheduler = line.contains("sched_ext:")

@@ -29,7 +29,7 @@ pub(crate) enum LabCommand {
     /// Boot the virtual lab.
     #[command(subcommand)]
     Lab(BootCommand),
-    /// Compare schedulers on the same traffic, interleaved, in the lab.
+    /// Compare schedulers on the same traffic, interleaved, in the lab or on this host.
     Ab(Box<crate::run::ab::AbArgs>),
     /// Run the experiments of spec files: A/B runs, one question each.
     Run(crate::run::experiment::RunArgs),

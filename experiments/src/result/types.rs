@@ -33,7 +33,8 @@ pub(crate) struct AbResult {
     pub(crate) environment: Environment,
     /// The traffic and what ran beside it.
     pub(crate) workload: Workload,
-    /// What was found, by name of the steering world (`auto`, `hash`, `explicit`, `spread`).
+    /// What was found, by name of the steering world (`auto`, `hash`, `explicit`, `spread`;
+    /// `host` for a host, as it is set up).
     pub(crate) worlds: IndexMap<String, World>,
     /// Reasons to doubt a figure, and what to do about them.
     pub(crate) warnings: Vec<String>,
@@ -101,7 +102,7 @@ pub(crate) struct Environment {
     pub(crate) nic_cpus: Option<String>,
     /// What the subject says it is: name and version.
     pub(crate) subject_version: Option<String>,
-    /// Processor of the machine that hosts the guest and drives the traffic.
+    /// Processor of the machine that drives the traffic, and hosts the guest where there is one.
     pub(crate) host_cpu: Option<String>,
     /// CPUs of that machine.
     pub(crate) host_cpus: Option<u32>,

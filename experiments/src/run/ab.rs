@@ -1,5 +1,5 @@
 //! `steer-bench ab`: the same workload under several arms, interleaved in random order, in each
-//! steering world, in one guest; results are saved after every round.
+//! steering world, in one guest or on this host; results are saved after every round.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,10 @@ use fastrand::Rng;
 
 use super::arm::{self, Arm, SUBJECT};
 use super::bed::Bed;
-use super::environment;
+use super::guest_bed::{GuestBed, Plan};
+use super::host::{self, HostArgs, HostBed};
 use super::rounds::{Next, RoundsArgs};
-use super::sample::Measured;
+use super::sample::{self, Measured};
 use super::setup::SetupArgs;
 use super::workload::{LongTool, WorkloadArgs};
 use crate::lab::guest::GuestArgs;
@@ -21,9 +22,6 @@ use crate::lab::progress::Progress;
 use crate::lab::steering::Steering;
 use crate::report;
 use crate::result::{self, AbResult, Header, Sample, Style};
-
-/// Source ports of the rounds lie from here on: the client uses a thousand and some above.
-const PORTS: std::ops::Range<u16> = 20_000..60_000;
 
 /// Flags of `steer-bench ab`.
 #[derive(Debug, Args)]
@@ -34,7 +32,8 @@ Examples:
   steer-bench ab --worlds hash --pairs 8 --until-interval 5 --budget 120 --a-a
   steer-bench ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple
   steer-bench ab --with old.toml --with new.toml \\
-    --arms 'old=scx_steer --policy /bin/old.toml,new=scx_steer --policy /bin/new.toml'")]
+    --arms 'old=scx_steer --policy /bin/old.toml,new=scx_steer --policy /bin/new.toml'
+  sudo steer-bench ab --agent 10.0.0.2:5299 --key-file steer.key --nic eth0 --arms default,scx_steer")]
 pub(crate) struct AbArgs {
     #[command(flatten)]
     rounds: RoundsArgs,
@@ -42,8 +41,8 @@ pub(crate) struct AbArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "auto,hash,explicit")]
     worlds: Vec<Steering>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
-    /// scheduler, or scx_steer with a policy (bring programs and files with --with, they are in
-    /// /bin). Ratios are of scx_steer to the others; of the last arm, where it is not named.
+    /// scheduler, or scx_steer with a policy (bring programs and files into a guest with --with, they
+    /// are in /bin). Ratios are of scx_steer to the others; of the last arm, where it is not named.
     #[arg(
         long,
         value_name = "LIST",
@@ -70,12 +69,14 @@ pub(crate) struct AbArgs {
     workload: WorkloadArgs,
     #[command(flatten)]
     guest: GuestArgs,
+    #[command(flatten)]
+    host: HostArgs,
 }
 
 /// Runs it.
 ///
 /// # Errors
-/// At the first sample that fails; the rounds before it are saved.
+/// At the first sample that fails; those before it are saved.
 pub(crate) fn run(args: AbArgs) -> Result<()> {
     args.check()?;
     let out = args.out.clone();
@@ -100,10 +101,6 @@ pub(super) fn measured(mut args: AbArgs, command: Vec<String>) -> Result<AbResul
 
 const RESULT: &str = "result.json";
 const REPORT: &str = "report.html";
-/// Guests that one run may use up.
-const MOST_BOOTS: u32 = 5;
-const STALE_CODE: &str = "the emulator broke the guest (it ran stale code, which no hardware does); \
-     the sample was taken in a fresh one";
 /// How the warning begins that a result holds until all rounds are measured.
 pub(super) const UNFINISHED: &str = "unfinished:";
 
@@ -114,7 +111,12 @@ impl AbArgs {
             let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
             ensure!(!twice, "--arms names {} twice", arm.name);
         }
-        if self.arms.iter().any(|arm| arm.pinned) {
+        if self.host.agent.is_some() {
+            ensure!(
+                self.workload.long_tool == LongTool::Builtin,
+                "the agent drives traffic with the client of steer-bench alone: leave out --long-tool"
+            );
+        } else if self.arms.iter().any(|arm| arm.pinned) {
             ensure!(
                 self.guest.shape.sockets > 1,
                 "the pinned arm puts RPCs on another node than the NIC's: use a --shape with two \
@@ -141,105 +143,141 @@ impl AbArgs {
         }
     }
 
-    /// Samples that are measured in any case.
-    fn planned(&self) -> usize {
-        self.worlds.len() * self.rounds.pairs as usize * self.arms.len()
-    }
-
     /// Where the result will be.
     pub(super) fn result_path(&self) -> PathBuf {
         self.out.join(RESULT)
     }
 
-    /// Boots the guest, or one that takes its place.
-    fn bed(&self, boot: u32, progress: &Progress) -> Result<Bed> {
-        let log = if boot == 1 { "console.log".to_owned() } else { format!("console-{boot}.log") };
-        Bed::make(&self.guest, &self.setup, &self.out.join(log), progress)
+    /// The machine to measure.
+    fn bed<'a>(&'a self, progress: &'a Progress) -> Result<Box<dyn Bed + 'a>> {
+        if self.host.agent.is_some() {
+            return Ok(Box::new(HostBed::make(&self.host, &self.guest, &self.arms)?));
+        }
+        let (guest, setup, out) = (&self.guest, &self.setup, self.out.as_path());
+        Ok(Box::new(GuestBed::make(Plan { guest, setup, out, progress })?))
     }
 
-    fn header(&self, command: Vec<String>, bed: &mut Bed) -> Result<Header> {
-        let Bed { guest, facts, .. } = bed;
+    /// The worlds to measure in, by name.
+    fn worlds(&self) -> Vec<&'static str> {
+        match self.host.agent {
+            Some(_) => vec![host::WORLD],
+            None => self.worlds.iter().map(|world| world.name()).collect(),
+        }
+    }
+
+    /// Samples that are measured in any case.
+    fn planned(&self) -> usize {
+        self.worlds().len() * self.rounds.pairs as usize * self.arms.len()
+    }
+
+    fn header(&self, command: Vec<String>, bed: &mut dyn Bed) -> Result<Header> {
         Ok(Header {
             subject: arm::subject(&self.arms).to_owned(),
             arms: self.arms.iter().map(|arm| arm.name.clone()).collect(),
             equal: arm::equal(&self.arms),
             command,
             seed: self.seed,
-            environment: environment::look(guest, &self.guest, facts)?,
-            workload: self.workload.describe(facts),
-            warnings: Vec::new(),
+            environment: bed.environment()?,
+            workload: self.workload.describe(bed.layout()),
+            warnings: bed.doubts()?,
         })
     }
 }
 
-/// All rounds of all worlds.
+/// All rounds of all worlds; what is measured until something fails is kept.
 fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<AbResult> {
-    let mut boots = 1;
-    let mut bed = args.bed(boots, progress)?;
-    let mut header = args.header(command, &mut bed)?;
+    let mut bed = args.bed(progress)?;
+    let mut run = Run { header: args.header(command, &mut *bed)?, samples: Vec::new() };
     let mut random = Rng::with_seed(args.seed);
-    let mut samples = Vec::new();
+    let worlds = args.worlds();
     let begun = Instant::now();
-    for (nth, &world) in (1..).zip(&args.worlds) {
+    for (nth, world) in (1..).zip(&worlds) {
         bed.turn(world)?;
-        let mut end = args.rounds.end(begun, f64::from(nth) / args.worlds.len() as f64);
+        let mut end = args.rounds.end(begun, f64::from(nth) / worlds.len() as f64);
         for round in 0.. {
-            // With the port rule of `explicit`, flow i then meets queue i, and the CPU that an
-            // operator who pins threads by hand gives it.
-            let queues = bed.guest.net.queues().len() as u16;
-            let source_port = random.u16(PORTS).next_multiple_of(queues);
-            let mut arms: Vec<&Arm> = args.arms.iter().collect();
-            random.shuffle(&mut arms);
-            for (order, arm) in (0..).zip(arms) {
-                let place = format!("{}, {}, {}", world.name(), args.rounds.name(round), arm.name);
-                progress.step(place.clone());
-                let taken = loop {
-                    match bed.take(arm, &args.workload, source_port) {
-                        Err(_) if bed.guest.ran_stale_code() && boots < MOST_BOOTS => {
-                            boots += 1;
-                            header.warnings.push(format!("{place}: {STALE_CODE}"));
-                            progress.say(&format!("{place}: {STALE_CODE}"));
-                            drop(bed);
-                            bed = args.bed(boots, progress)?;
-                            bed.turn(world)?;
-                        }
-                        taken => break taken.with_context(|| place.clone())?,
-                    }
-                };
-                let Measured { observe, client, cpu, doubts } = taken;
-                header.warnings.extend(doubts.iter().map(|doubt| format!("{place}: {doubt}")));
-                samples.push(Sample {
-                    world: world.name().to_owned(),
-                    arm: arm.name.clone(),
-                    round,
-                    order,
-                    source_port,
-                    observe,
-                    client,
-                    cpu,
-                });
-                progress.advance();
+            if let Err(error) = run.round(args, &mut *bed, world, round, &mut random, progress) {
+                run.save_unfinished(args, &format!("; it ended with: {error:#}"))?;
+                return Err(error);
             }
-            let mut unfinished = header.clone();
-            let (taken, planned) = (samples.len(), args.planned());
-            unfinished.warnings.push(format!(
-                "{UNFINISHED} holds {taken} samples, at least {planned} were to be taken"
-            ));
-            let so_far = result::summarize(unfinished, samples.clone());
-            save(&so_far, &args.out)?;
-            match end.after(round + 1, so_far.worlds.get(world.name())) {
+            let so_far = run.save_unfinished(args, "")?;
+            match end.after(round + 1, so_far.worlds.get(*world)) {
                 Next::Planned => {}
                 Next::Further => progress.add(args.arms.len() as u64),
                 Next::Over(said) => {
-                    header.warnings.extend(said.map(|said| format!("{}: {said}", world.name())));
+                    let said = said.map(|said| format!("{world}: {said}"));
+                    run.header.warnings.extend(said);
                     break;
                 }
             }
         }
     }
-    let result = result::summarize(header, samples);
+    let result = result::summarize(run.header, run.samples);
     save(&result, &args.out)?;
     Ok(result)
+}
+
+/// What a run has so far.
+struct Run {
+    header: Header,
+    samples: Vec<Sample>,
+}
+
+impl Run {
+    /// Every arm once, in random order.
+    fn round(
+        &mut self,
+        args: &AbArgs,
+        bed: &mut dyn Bed,
+        world: &str,
+        round: u32,
+        random: &mut Rng,
+        progress: &Progress,
+    ) -> Result<()> {
+        let (ports, step) = bed.source_ports();
+        let source_port = random.u16(ports).next_multiple_of(step);
+        let mut arms: Vec<&Arm> = args.arms.iter().collect();
+        random.shuffle(&mut arms);
+        for (order, arm) in (0..).zip(arms) {
+            let place = format!("{world}, {}, {}", args.rounds.name(round), arm.name);
+            progress.step(place.clone());
+            let taken = loop {
+                match sample::take(bed, arm, &args.workload, source_port) {
+                    Ok(taken) => break taken,
+                    Err(error) => {
+                        let again = bed.recover(error).with_context(|| place.clone())?;
+                        self.header.warnings.push(format!("{place}: {again}"));
+                        progress.say(&format!("{place}: {again}"));
+                    }
+                }
+            };
+            let Measured { observe, client, cpu, doubts } = taken;
+            self.header.warnings.extend(doubts.iter().map(|doubt| format!("{place}: {doubt}")));
+            self.samples.push(Sample {
+                world: world.to_owned(),
+                arm: arm.name.clone(),
+                round,
+                order,
+                source_port,
+                observe,
+                client,
+                cpu,
+            });
+            progress.advance();
+        }
+        Ok(())
+    }
+
+    /// Saves what there is, if there is anything.
+    fn save_unfinished(&self, args: &AbArgs, why: &str) -> Result<AbResult> {
+        let mut header = self.header.clone();
+        let (have, all) = (self.samples.len(), args.planned());
+        header.warnings.push(format!("{UNFINISHED} holds {have} of {all} samples{why}"));
+        let result = result::summarize(header, self.samples.clone());
+        if have > 0 {
+            save(&result, &args.out)?;
+        }
+        Ok(result)
+    }
 }
 
 fn save(result: &AbResult, out: &Path) -> Result<()> {

@@ -1,67 +1,66 @@
-//! The guest that samples are taken in, with its settings; a fresh one after a fault of the emulator.
+//! Where samples are taken: what a sample and a run need of the measured machine, be it a guest of
+//! the lab or this host.
 
-use std::path::Path;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Error, Result};
+use serde_json::Value;
 
-use super::arm::Arm;
-use super::sample::{self, Measured};
-use super::setup::SetupArgs;
+use super::layout::Layout;
 use super::workload::WorkloadArgs;
-use crate::lab::facts::Facts;
-use crate::lab::guest::{Guest, GuestArgs};
-use crate::lab::progress::Progress;
-use crate::lab::steering::{Steering, Wheel};
+use crate::guest::Link;
+use crate::result::Environment;
 
-/// A guest that is ready for samples.
-pub(super) struct Bed {
-    pub(super) guest: Guest,
-    pub(super) facts: Facts,
-    wheel: Wheel,
-}
+/// A machine that is ready for samples.
+pub(super) trait Bed {
+    /// The line to it.
+    fn link(&mut self) -> &mut Link;
 
-impl Bed {
-    /// Boots a guest, its console going to the file `log`, and applies the settings.
+    /// Where the workload's programs run on it.
+    fn layout(&self) -> &Layout;
+
+    /// First source ports that the client may use, and what they are multiples of.
+    fn source_ports(&self) -> (Range<u16>, u16);
+
+    /// What results record of it.
     ///
     /// # Errors
-    /// When it does not boot, or what a setting needs cannot be had.
-    pub(super) fn make(
-        guest: &GuestArgs,
-        setup: &SetupArgs,
-        log: &Path,
-        progress: &Progress,
-    ) -> Result<Self> {
-        let mut guest = Guest::boot(guest, Some(log), progress)?;
-        let prepared = prepare(&mut guest, setup);
-        let (facts, wheel) = guest.survive(prepared)??;
-        Ok(Self { guest, facts, wheel })
-    }
+    /// When it does not answer.
+    fn environment(&mut self) -> Result<Environment>;
 
-    /// Puts the guest in a world.
-    pub(super) fn turn(&mut self, world: Steering) -> Result<()> {
-        let Self { guest, facts, wheel } = self;
-        let turned = wheel.turn(world, &mut guest.link, &guest.net, facts);
-        guest.survive(turned)?
-    }
-
-    /// Takes a sample.
+    /// Doubts about all that is measured on it.
     ///
     /// # Errors
-    /// As [`sample::take`]; with the end of the console, if the guest is lost.
-    pub(super) fn take(
+    /// When it does not answer.
+    fn doubts(&mut self) -> Result<Vec<String>>;
+
+    /// Puts it in a world.
+    ///
+    /// # Errors
+    /// When it does not take a setting.
+    fn turn(&mut self, world: &str) -> Result<()>;
+
+    /// Has traffic driven to it from elsewhere; gives the client's report and when its window began.
+    ///
+    /// # Errors
+    /// When the traffic fails.
+    fn drive(
         &mut self,
-        arm: &Arm,
         workload: &WorkloadArgs,
+        warmup: Duration,
         source_port: u16,
-    ) -> Result<Measured> {
-        let taken = sample::take(&mut self.guest, &self.facts, arm, workload, source_port);
-        self.guest.survive(taken)?
-    }
-}
+    ) -> Result<(Value, Instant)>;
 
-fn prepare(guest: &mut Guest, setup: &SetupArgs) -> Result<(Facts, Wheel)> {
-    setup.apply(guest)?;
-    let facts = Facts::read(&mut guest.link)?;
-    let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
-    Ok((facts, wheel))
+    /// Looks at what its kernel had to say meanwhile; gives doubts.
+    ///
+    /// # Errors
+    /// When that means that the sample is worth nothing.
+    fn afterwards(&mut self) -> Result<Vec<String>>;
+
+    /// Makes it ready again after a sample that failed. Gives the reason to take the sample again.
+    ///
+    /// # Errors
+    /// With the sample's error and what is known of it, when there is no such reason.
+    fn recover(&mut self, error: Error) -> Result<String>;
 }

@@ -1,4 +1,4 @@
-//! Runs in the lab: the interleaved A/B, and what it is made of.
+//! Runs in the lab and on hosts: the interleaved A/B, and what it is made of.
 
 pub(crate) mod ab;
 mod arm;
@@ -9,6 +9,9 @@ pub(crate) mod det;
 mod environment;
 pub(crate) mod experiment;
 mod generator;
+mod guest_bed;
+mod host;
+mod layout;
 pub(crate) mod neutral;
 mod rounds;
 mod sample;

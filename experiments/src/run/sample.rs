@@ -1,5 +1,5 @@
 //! One sample: one arm's scheduler, the server, the hogs, the traffic, the observer and the
-//! measurement of the CPUs, all for one window of time, and then the guest as it was before.
+//! measurement of the CPUs, all for one window of time, and then the machine as it was before.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,11 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::arm::Arm;
-use super::generator::Generators;
+use super::bed::Bed;
+use super::layout::Layout;
 use super::workload::{WorkloadArgs, words};
 use super::{cpu, scheduler};
 use crate::guest::Link;
-use crate::lab::facts::Facts;
-use crate::lab::guest::Guest;
 use crate::result::CpuRecord;
 
 /// For programs that only have to bind, or to attach, in an emulated guest.
@@ -40,40 +39,38 @@ pub(super) struct Measured {
 /// tracepoints on and off patches code that every packet runs through.
 ///
 /// # Errors
-/// When a program fails, the scheduler is thrown out, or the guest's kernel complains.
+/// When a program fails, the scheduler is thrown out, or a guest's kernel complains.
 pub(super) fn take(
-    guest: &mut Guest,
-    facts: &Facts,
+    bed: &mut dyn Bed,
     arm: &Arm,
     workload: &WorkloadArgs,
     source_port: u16,
 ) -> Result<Measured> {
     let loaded = match &arm.scheduler {
-        Some(argv) => Some(scheduler::load(&mut guest.link, argv)?),
+        Some(argv) => Some(scheduler::load(bed.link(), argv)?),
         None => None,
     };
-    let window = attach(&mut guest.link, workload)?;
-    let cpu = cpu::open(&mut guest.link, window, workload.duration(), START);
-    let programs = serve(&mut guest.link, facts, arm, workload)?;
+    let layout = bed.layout().clone();
+    let window = attach(bed.link(), workload)?;
+    let cpu = cpu::open(bed.link(), window, workload.duration(), START);
+    let programs = serve(bed.link(), &layout, arm, workload)?;
     let warmup = window.saturating_duration_since(Instant::now());
-    let generators = Generators::start(&guest.net, workload, warmup, source_port)?;
-    let (client, warm) = generators.finish()?;
+    let (client, warm) = bed.drive(workload, warmup, source_port)?;
     ensure!(
-        scheduler::in_force(&mut guest.link)? == loaded,
+        scheduler::in_force(bed.link())? == loaded,
         "the scheduler was thrown out during the sample: {}",
-        guest.link.read("/sys/kernel/sched_ext/state")?
+        bed.link().read("/sys/kernel/sched_ext/state")?
     );
     for program in &programs {
-        guest.link.stop(program).with_context(|| format!("stopping {program}"))?;
+        bed.link().stop(program).with_context(|| format!("stopping {program}"))?;
     }
-    let observe = detach(&mut guest.link)?;
-    let cpu = cpu.and_then(|()| cpu::close(&mut guest.link));
+    let observe = detach(bed.link())?;
+    let cpu = cpu.and_then(|()| cpu::close(bed.link()));
     if loaded.is_some() {
-        scheduler::unload(&mut guest.link, libc::SIGINT)?;
+        scheduler::unload(bed.link(), libc::SIGINT)?;
     }
-    let complaints = guest.complaints()?;
-    ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
-    let mut doubts: Vec<String> = apart(window, warm).into_iter().collect();
+    let mut doubts = bed.afterwards()?;
+    doubts.extend(apart(window, warm));
     // The other figures do not need it, and not every kernel has performance events.
     let cpu = cpu.map_err(|why| doubts.push(format!("what the CPUs did is not known: {why:#}")));
     Ok(Measured { observe, client, cpu: cpu.ok(), doubts })
@@ -113,7 +110,7 @@ fn apart(observer: Instant, client: Instant) -> Option<String> {
 /// Starts what serves and what disturbs; gives the names of the programs.
 fn serve(
     link: &mut Link,
-    facts: &Facts,
+    layout: &Layout,
     arm: &Arm,
     workload: &WorkloadArgs,
 ) -> Result<Vec<String>> {
@@ -124,11 +121,11 @@ fn serve(
         programs.push(name);
         anyhow::Ok(())
     };
-    start("server".to_owned(), workload.server(arm.pinned, facts), "ready")?;
-    for (flow, argv) in workload.iperf_servers(arm.pinned, facts).into_iter().enumerate() {
+    start("server".to_owned(), workload.server(arm.pinned, layout), "ready")?;
+    for (flow, argv) in workload.iperf_servers(arm.pinned, layout).into_iter().enumerate() {
         start(format!("iperf3-{flow}"), argv, "Server listening")?;
     }
-    let hogs = workload.hogs(facts);
+    let hogs = workload.hogs(layout);
     if !hogs.is_empty() {
         let sets: String = hogs.iter().map(|cpus| format!(" --cpus {cpus}")).collect();
         start("hogs".to_owned(), words(&format!("steer-bench hog{sets}")), "ready")?;

@@ -1,4 +1,4 @@
-//! Loads sched_ext schedulers in the guest and asks its kernel which one is in force.
+//! Loads sched_ext schedulers on the measured machine and asks its kernel which one is in force.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -50,11 +50,16 @@ pub(crate) fn unload(link: &mut Link, signal: i32) -> Result<Finished> {
 
 /// The sched_ext scheduler in force; `None` for the kernel's own.
 pub(crate) fn in_force(link: &mut Link) -> Result<Option<String>> {
-    if link.read("/sys/kernel/sched_ext/state")? != "enabled" {
+    if !available(link)? || link.read("/sys/kernel/sched_ext/state")? != "enabled" {
         return Ok(None);
     }
     // The file goes with the scheduler, between the two reads if need be.
     Ok(link.read("/sys/kernel/sched_ext/root/ops").ok())
+}
+
+/// Whether the kernel has sched_ext at all.
+pub(crate) fn available(link: &mut Link) -> Result<bool> {
+    Ok(link.list("/sys/kernel")?.iter().any(|name| name == "sched_ext"))
 }
 
 fn wait_for_default(link: &mut Link) -> Result<()> {

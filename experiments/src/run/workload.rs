@@ -1,13 +1,18 @@
-//! The workload of the lab's runs: its flags, and the command lines they become.
+//! The workload of the runs: its flags, and the command lines they become.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use anyhow::{Context, Error, Result};
+use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 
-use crate::lab::facts::{Facts, joined};
+use super::layout::Layout;
+use crate::lab::facts::joined;
 use crate::lab::net;
 use crate::result;
+use crate::traffic::load::Load;
+use crate::traffic::units::{Rate, Size};
 
 /// First port of the iperf3 servers, one per long flow.
 const IPERF_PORT: u16 = 5301;
@@ -15,11 +20,13 @@ const IPERF_PORT: u16 = 5301;
 /// Traffic, and what runs beside it; the same in every arm.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkloadArgs {
-    /// Long flows to the guest.
+    /// Long flows to the measured machine.
     #[arg(long, value_name = "N", default_value_t = 2)]
     long_flows: u16,
-    /// Rate of each. Unlimited flows make the emulator's noise drown every difference.
+    /// Rate of each. Unlimited flows make the emulator's noise drown every difference; with --agent
+    /// they are the default.
     #[arg(long, value_name = "RATE", default_value = "40Mbit")]
+    #[arg(default_value_if("agent", ArgPredicate::IsPresent, "max"))]
     long_rate: String,
     /// Program that sends and receives the long flows.
     #[arg(long, value_name = "TOOL", default_value = "builtin")]
@@ -30,7 +37,7 @@ pub(crate) struct WorkloadArgs {
     /// Bytes of every request and reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     rpc_size: String,
-    /// Threads in the guest that share the RPC connections.
+    /// Threads on the measured machine that share the RPC connections.
     #[arg(long, value_name = "N", default_value_t = 4)]
     rpc_threads: u16,
     /// Leave out the hogs, one spinning thread per NUMA node.
@@ -64,24 +71,27 @@ impl WorkloadArgs {
         Duration::from_secs(self.duration.into())
     }
 
-    /// The server in the guest.
-    pub(super) fn server(&self, pinned: bool, facts: &Facts) -> Vec<String> {
+    /// The server on the measured machine.
+    pub(super) fn server(&self, pinned: bool, layout: &Layout) -> Vec<String> {
         let mut argv = words("steer-bench server");
-        argv.extend(words(&format!("--rpc-threads {}", self.rpc_threads)));
+        argv.extend(words(&format!(
+            "--bind {} --rpc-threads {}",
+            layout.address, self.rpc_threads
+        )));
         if pinned {
-            let (long, rpc) = (joined(&facts.nic_cpus), joined(&facts.remote_cpus()));
+            let (long, rpc) = (joined(&layout.long_cpus), joined(&layout.rpc_cpus));
             argv.extend(words(&format!("--pin-long {long} --pin-rpc {rpc}")));
         }
         argv
     }
 
     /// The iperf3 servers in the guest, one per long flow.
-    pub(super) fn iperf_servers(&self, pinned: bool, facts: &Facts) -> Vec<Vec<String>> {
+    pub(super) fn iperf_servers(&self, pinned: bool, layout: &Layout) -> Vec<Vec<String>> {
         let server = |flow: u16| {
             let mut argv =
                 words(&format!("iperf3 --server --forceflush --port {}", IPERF_PORT + flow));
             if pinned {
-                let cpu = facts.nic_cpus[usize::from(flow) % facts.nic_cpus.len()];
+                let cpu = layout.long_cpus[usize::from(flow) % layout.long_cpus.len()];
                 argv.extend(words(&format!("--affinity {cpu}")));
             }
             argv
@@ -89,28 +99,31 @@ impl WorkloadArgs {
         self.iperf_flows().map(server).collect()
     }
 
-    /// The hogs in the guest: one per node, free to run on any CPU of it.
-    pub(super) fn hogs(&self, facts: &Facts) -> Vec<String> {
+    /// The hogs: one per node, free to run on any CPU of it.
+    pub(super) fn hogs(&self, layout: &Layout) -> Vec<String> {
         if self.no_hogs {
             Vec::new()
         } else {
-            facts.nodes.iter().map(|cpus| joined(cpus)).collect()
+            layout.nodes.iter().map(|cpus| joined(cpus)).collect()
         }
     }
 
-    /// The client on the host. Its source ports decide which queues the flows meet.
-    pub(super) fn client(&self, warmup: Duration, source_port: u16) -> Vec<String> {
-        let flows = if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 };
-        words(&format!(
-            "client --server {} --long-flows {flows} --long-rate {} --rpc-connections {} \
-             --rpc-size {} --warmup {} --duration {} --source-port {source_port} --json",
-            net::GUEST,
-            self.long_rate,
-            self.rpc_connections,
-            self.rpc_size,
-            warmup.as_secs_f64(),
-            self.duration
-        ))
+    /// What our client does. Its source ports decide which queues the flows meet.
+    ///
+    /// # Errors
+    /// When the rate or the size is none.
+    pub(super) fn load(&self, warmup: Duration, source_port: u16) -> Result<Load> {
+        let rate: Rate = self.long_rate.parse().map_err(Error::msg).context("--long-rate")?;
+        let size: Size = self.rpc_size.parse().map_err(Error::msg).context("--rpc-size")?;
+        Ok(Load {
+            long_flows: if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 },
+            long_rate: rate.bits_per_s(),
+            rpc_connections: self.rpc_connections,
+            rpc_size: size.bytes(),
+            warmup_s: warmup.as_secs_f64(),
+            duration_s: self.duration.into(),
+            source_port,
+        })
     }
 
     /// The iperf3 clients on the host.
@@ -137,7 +150,7 @@ impl WorkloadArgs {
     }
 
     /// For the record.
-    pub(super) fn describe(&self, facts: &Facts) -> result::Workload {
+    pub(super) fn describe(&self, layout: &Layout) -> result::Workload {
         result::Workload {
             long_flows: self.long_flows.into(),
             long_rate: self.long_rate.clone(),
@@ -148,7 +161,7 @@ impl WorkloadArgs {
             rpc_connections: self.rpc_connections.into(),
             rpc_size: self.rpc_size.clone(),
             rpc_threads: self.rpc_threads.into(),
-            hogs: self.hogs(facts),
+            hogs: self.hogs(layout),
             warmup_s: self.warmup.into(),
             duration_s: self.duration.into(),
             ..result::Workload::default()

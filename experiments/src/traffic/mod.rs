@@ -2,7 +2,9 @@
 
 pub(crate) mod client;
 pub(crate) mod cpus;
+pub(crate) mod generator;
 pub(crate) mod hog;
+pub(crate) mod load;
 mod poll;
 pub(crate) mod server;
 pub(crate) mod stop;

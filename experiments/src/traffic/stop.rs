@@ -8,6 +8,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 
 /// Becomes readable when the process is asked to stop.
+#[derive(Debug)]
 pub(crate) struct Stop(Arc<OwnedFd>);
 
 impl Stop {
@@ -25,6 +26,13 @@ impl Stop {
         };
         ctrlc::set_handler(raise).context("cannot handle SIGINT and SIGTERM")?;
         Ok(Self(fd))
+    }
+
+    /// Whether it has been asked to.
+    pub(crate) fn raised(&self) -> bool {
+        const NOW: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        // An interrupted look is made again by whoever looks.
+        poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&NOW)).is_ok_and(|ready| ready > 0)
     }
 
     /// Sleeps until the process is asked to stop.

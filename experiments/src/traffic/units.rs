@@ -34,6 +34,11 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
+    /// Bits per second; `None` when the rate is unlimited.
+    pub(crate) fn bits_per_s(self) -> Option<u64> {
+        self.bits_per_s
+    }
+
     /// How long `bytes` take at this rate; `None` when the rate is unlimited.
     pub(crate) fn time_for(self, bytes: u64) -> Option<Duration> {
         // Rates are at least 1 bit/s, sizes come from `Size`: the quotient stays far from overflow

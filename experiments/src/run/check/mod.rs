@@ -17,6 +17,7 @@ use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::net;
 use crate::lab::progress::Progress;
 use crate::run::generator::Generators;
+use crate::run::layout::Layout;
 use crate::run::scheduler::{self, JOB};
 use crate::run::workload::{WorkloadArgs, words};
 
@@ -134,7 +135,8 @@ impl Bench {
         policy::write(self, "")?;
         let command = format!("scx_steer -v --policy {}", policy::FILE);
         scheduler::load(&mut self.guest.link, &words(&command))?;
-        self.guest.link.spawn("server", &self.workload.server(false, &self.facts))?;
+        let server = self.workload.server(false, &Layout::of_guest(&self.facts));
+        self.guest.link.spawn("server", &server)?;
         self.guest.link.expect("server", "ready", RESTART)
     }
 

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::{Bench, moved};
 use crate::lab::net;
-use crate::run::generator::Generator;
 use crate::run::scheduler::JOB;
 use crate::run::workload::words;
+use crate::traffic::generator::Generator;
 
 /// The policy that every check's scheduler is loaded with; empty at first.
 pub(super) const FILE: &str = "/tmp/policy.toml";

@@ -1,0 +1,140 @@
+//! The lab's guest as the machine that is measured, with its settings; a fresh one takes its place
+//! after a fault of the emulator.
+
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Error, Result, ensure};
+use clap::ValueEnum;
+use serde_json::Value;
+
+use super::bed::Bed;
+use super::environment;
+use super::generator::Generators;
+use super::layout::Layout;
+use super::setup::SetupArgs;
+use super::workload::WorkloadArgs;
+use crate::guest::Link;
+use crate::lab::facts::Facts;
+use crate::lab::guest::{Guest, GuestArgs};
+use crate::lab::progress::Progress;
+use crate::lab::steering::{Steering, Wheel};
+use crate::result::Environment;
+
+/// Source ports of the rounds lie from here on: the client uses a thousand and some above.
+const PORTS: Range<u16> = 20_000..60_000;
+/// Guests that one run may use up.
+const MOST_BOOTS: u32 = 5;
+const STALE_CODE: &str = "the emulator broke the guest (it ran stale code, which no hardware does); \
+     the sample was taken in a fresh one";
+
+/// What guests of one run have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Plan<'a> {
+    pub(super) guest: &'a GuestArgs,
+    pub(super) setup: &'a SetupArgs,
+    /// Folder for the consoles.
+    pub(super) out: &'a Path,
+    pub(super) progress: &'a Progress,
+}
+
+/// A guest that is ready for samples.
+pub(super) struct GuestBed<'a> {
+    plan: Plan<'a>,
+    boots: u32,
+    world: Option<String>,
+    ready: Ready,
+}
+
+/// What is new after each boot.
+struct Ready {
+    guest: Guest,
+    facts: Facts,
+    layout: Layout,
+    wheel: Wheel,
+}
+
+impl<'a> GuestBed<'a> {
+    /// Boots a guest and applies the settings.
+    ///
+    /// # Errors
+    /// When it does not boot, or what a setting needs cannot be had.
+    pub(super) fn make(plan: Plan<'a>) -> Result<Self> {
+        Ok(Self { plan, boots: 1, world: None, ready: boot(plan, 1)? })
+    }
+}
+
+fn boot(plan: Plan<'_>, boot: u32) -> Result<Ready> {
+    let log = if boot == 1 { "console.log".to_owned() } else { format!("console-{boot}.log") };
+    let mut guest = Guest::boot(plan.guest, Some(&plan.out.join(log)), plan.progress)?;
+    let prepared = prepare(&mut guest, plan.setup);
+    let (facts, wheel) = guest.survive(prepared)??;
+    Ok(Ready { guest, layout: Layout::of_guest(&facts), facts, wheel })
+}
+
+fn prepare(guest: &mut Guest, setup: &SetupArgs) -> Result<(Facts, Wheel)> {
+    setup.apply(guest)?;
+    let facts = Facts::read(&mut guest.link)?;
+    let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
+    Ok((facts, wheel))
+}
+
+impl Bed for GuestBed<'_> {
+    fn link(&mut self) -> &mut Link {
+        &mut self.ready.guest.link
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.ready.layout
+    }
+
+    /// With the port rule of `explicit`, flow i then meets queue i, and the CPU that an operator who
+    /// pins threads by hand gives it.
+    fn source_ports(&self) -> (Range<u16>, u16) {
+        (PORTS, self.ready.guest.net.queues().len() as u16)
+    }
+
+    fn environment(&mut self) -> Result<Environment> {
+        environment::of_guest(&mut self.ready.guest, self.plan.guest, &self.ready.facts)
+    }
+
+    fn doubts(&mut self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn turn(&mut self, world: &str) -> Result<()> {
+        let steering = Steering::from_str(world, false).map_err(Error::msg)?;
+        let Ready { guest, facts, wheel, .. } = &mut self.ready;
+        let turned = wheel.turn(steering, &mut guest.link, &guest.net, facts);
+        guest.survive(turned)??;
+        self.world = Some(world.to_owned());
+        Ok(())
+    }
+
+    fn drive(
+        &mut self,
+        workload: &WorkloadArgs,
+        warmup: Duration,
+        source_port: u16,
+    ) -> Result<(Value, Instant)> {
+        Generators::start(&self.ready.guest.net, workload, warmup, source_port)?.finish()
+    }
+
+    fn afterwards(&mut self) -> Result<Vec<String>> {
+        let complaints = self.ready.guest.complaints()?;
+        ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
+        Ok(Vec::new())
+    }
+
+    fn recover(&mut self, error: Error) -> Result<String> {
+        if !self.ready.guest.ran_stale_code() || self.boots == MOST_BOOTS {
+            self.ready.guest.survive(Err::<(), _>(error))??;
+        }
+        self.boots += 1;
+        self.ready = boot(self.plan, self.boots)?;
+        let world = self.world.take().context("no world to go on in")?;
+        self.turn(&world)?;
+        Ok(STALE_CODE.to_owned())
+    }
+}

@@ -1,0 +1,386 @@
+//! `steer-bench ab --agent` between two hosts: two network namespaces, joined by a veth pair. They
+//! live as long as the processes that hold them. Needs root, and scx_steer built beside steer-bench.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+
+const RUNNER: &str = "10.77.0.1";
+const AGENT: &str = "10.77.0.2";
+const NIC: &str = "veth0";
+
+/// Says so where the test cannot run.
+fn can_measure(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    let observer = cargo_bin!("steer-bench").with_file_name("scx_steer").exists();
+    if !root || !observer {
+        eprintln!("SKIPPED {test}: needs root, and scx_steer built beside steer-bench");
+    }
+    root && observer
+}
+
+/// A child that is killed when dropped.
+struct Running(Child);
+
+impl Running {
+    fn signal(&self, signal: &str) {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A network namespace with a /sys of its own, gone with the process that holds it.
+struct Host(Running);
+
+impl Host {
+    fn new() -> Self {
+        // It ends with its standard input, even if this process is killed.
+        let hold = "mount -t sysfs sysfs /sys && ip link set lo up && echo ready && exec cat";
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--mount", "sh", "-c", hold]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self(Running(child))
+    }
+
+    fn id(&self) -> String {
+        self.0.0.id().to_string()
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--mount", "--target", &self.id(), "--"]).arg(program);
+        command
+    }
+
+    fn ip(&self, arguments: &str) {
+        assert!(self.command("ip").args(arguments.split(' ')).status().unwrap().success());
+    }
+
+    /// Command lines of what runs on it, but for what holds it.
+    fn processes(&self) -> Vec<String> {
+        let net = |id: &str| fs::read_link(format!("/proc/{id}/ns/net")).ok();
+        let here = net(&self.id());
+        let ids = fs::read_dir("/proc").unwrap().flatten();
+        let ids = ids.filter_map(|entry| entry.file_name().into_string().ok());
+        let ids = ids.filter(|id| id.parse::<u32>().is_ok() && *id != self.id());
+        let line = |id: String| fs::read_to_string(format!("/proc/{id}/cmdline")).ok();
+        ids.filter(|id| net(id) == here).filter_map(line).collect()
+    }
+}
+
+/// Two hosts, a cable and a key.
+struct Pair {
+    runner: Host,
+    agent: Host,
+    folder: tempfile::TempDir,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let (runner, agent) = (Host::new(), Host::new());
+        let (one, other) = (runner.id(), agent.id());
+        let link = format!("link add {NIC} netns {one} type veth peer name {NIC} netns {other}");
+        let mut ip = Command::new("ip");
+        assert!(ip.args(link.split(' ')).status().unwrap().success());
+        for (host, address) in [(&runner, RUNNER), (&agent, AGENT)] {
+            host.ip(&format!("address add {address}/30 dev {NIC}"));
+            host.ip(&format!("link set {NIC} up"));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        new_key(&folder.path().join("key"));
+        Self { runner, agent, folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// An agent that listens, and what it says about its conversations.
+    fn agent(&self) -> (Running, BufReader<ChildStderr>) {
+        let mut command = self.agent.command(cargo_bin!("steer-bench"));
+        command.args(["agent", "--listen", &format!("{AGENT}:5299"), "--max-duration", "60"]);
+        command.arg("--key-file").arg(self.path("key"));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, format!("listening on {AGENT}:5299\n"));
+        let said = BufReader::new(child.stderr.take().unwrap());
+        (Running(child), said)
+    }
+
+    /// The run on the other host: two short rounds of two arms.
+    fn ab(&self, key: &Path) -> Command {
+        let mut command = self.runner.command(cargo_bin!("steer-bench"));
+        command.args(["ab", "--agent", &format!("{AGENT}:5299"), "--nic", NIC, "--key-file"]);
+        command.arg(key).arg("--out").arg(self.path("out"));
+        command.args(["--arms", "default,pinned", "--pin-long", "0", "--pin-rpc", "0"]);
+        command.args(["--pairs", "2", "--warmup", "1", "--duration", "2", "--no-hogs"]);
+        command.args(["--long-rate", "40Mbit"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Starts a run and lets something happen in the middle of its second sample.
+    fn disturbed(&self, disturb: impl FnOnce(&Running, Running)) -> (ExitStatus, String) {
+        let (agent, mut said) = self.agent();
+        let mut runner = Running(self.ab(&self.path("key")).spawn().unwrap());
+        for sample in 0..2 {
+            let mut line = String::new();
+            while !line.contains("2 long flows") {
+                line.clear();
+                assert_ne!(said.read_line(&mut line).unwrap(), 0, "sample {sample}");
+            }
+        }
+        thread::sleep(Duration::from_secs(1));
+        let disturbed = Instant::now();
+        disturb(&runner, agent);
+        let mut errors = String::new();
+        runner.0.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        let status = runner.0.wait().unwrap();
+        assert!(disturbed.elapsed() < Duration::from_secs(60), "it did not notice: {errors}");
+        (status, errors)
+    }
+
+    fn result(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.path("out/result.json")).unwrap()).unwrap()
+    }
+
+    /// Checks that a run was cut short after its first sample, said why, and left nothing behind.
+    fn assert_cut_short(&self, status: ExitStatus, errors: &str, why: &str) {
+        assert_eq!(status.code(), Some(1), "{errors}");
+        assert!(errors.lines().last().unwrap().contains(why), "{errors}");
+        let result = self.result();
+        assert_eq!(result["raw"].as_array().unwrap().len(), 1);
+        let unfinished = "unfinished: holds 1 of 4 samples; it ended with: ";
+        let warnings: Vec<_> =
+            result["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let warning = warnings.iter().find(|warning| warning.starts_with(unfinished));
+        assert!(warning.is_some_and(|warning| warning.contains(why)), "{warnings:?}");
+        assert_eq!(self.runner.processes(), Vec::<String>::new());
+    }
+}
+
+fn new_key(path: &Path) {
+    let mut command = Command::new(cargo_bin!("steer-bench"));
+    assert!(command.args(["agent", "--new-key"]).arg(path).status().unwrap().success());
+}
+
+fn refused(output: &Output, message: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains(message), "{stderr}");
+}
+
+#[test]
+fn a_run_between_two_hosts_gives_a_result() {
+    if !can_measure("a_run_between_two_hosts_gives_a_result") {
+        return;
+    }
+    let pair = Pair::new();
+    let (agent, mut said) = pair.agent();
+    let output = pair.ab(&pair.path("key")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+
+    let result = pair.result();
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/result-v1.json");
+    let schema: Value = serde_json::from_slice(&fs::read(schema).unwrap()).unwrap();
+    jsonschema::validate(&schema, &result).unwrap();
+    assert_eq!(result["pairs"], 2);
+    let samples = result["raw"].as_array().unwrap();
+    assert_eq!(samples.len(), 4);
+    for sample in samples {
+        assert_eq!(sample["world"], "host");
+        assert_eq!(sample["client"]["errors"], serde_json::json!([]));
+        assert!(sample["client"]["long"]["bytes"].as_u64().unwrap() > 0, "{sample}");
+        assert!(sample["client"]["rpc"]["count"].as_u64().unwrap() > 0, "{sample}");
+    }
+    for arm in ["default", "pinned"] {
+        let p99 = &result["worlds"]["host"]["arms"][arm]["rpc_p99"]["median"];
+        assert!(p99.as_f64().is_some_and(|p99| p99 > 0.0), "{arm}: {p99}");
+    }
+    let environment = &result["environment"];
+    assert!(environment["accelerator"].is_null() && environment["nic"] == NIC, "{environment}");
+    assert!(result["warnings"].to_string().contains("unknown"), "a veth is near no CPU");
+    assert_eq!(pair.runner.processes(), Vec::<String>::new());
+
+    agent.signal("-KILL");
+    let mut log = String::new();
+    said.read_to_string(&mut log).unwrap();
+    assert!(log.contains(&format!("{RUNNER}: done")), "{log}");
+}
+
+#[test]
+fn an_agent_killed_mid_run_ends_it() {
+    if !can_measure("an_agent_killed_mid_run_ends_it") {
+        return;
+    }
+    let pair = Pair::new();
+    let (status, errors) = pair.disturbed(|_, agent| agent.signal("-KILL"));
+    pair.assert_cut_short(status, &errors, "the agent at 10.77.0.2:5299: lost");
+    assert_eq!(pair.agent.processes(), Vec::<String>::new(), "its client must not outlive it");
+}
+
+#[test]
+fn a_link_that_goes_down_mid_run_ends_it_on_both_sides() {
+    if !can_measure("a_link_that_goes_down_mid_run_ends_it_on_both_sides") {
+        return;
+    }
+    let pair = Pair::new();
+    let mut left = None;
+    let (status, errors) = pair.disturbed(|_, agent| {
+        pair.agent.ip(&format!("link set {NIC} down"));
+        left = Some(agent);
+    });
+    pair.assert_cut_short(status, &errors, &format!("{NIC} is down"));
+    // The agent has noticed the silence, too, and is there for the next runner.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while pair.agent.processes().len() > 1 {
+        assert!(Instant::now() < deadline, "{:?}", pair.agent.processes());
+        thread::sleep(Duration::from_millis(200));
+    }
+    drop(left);
+}
+
+#[test]
+fn an_interrupted_run_ends_in_order() {
+    if !can_measure("an_interrupted_run_ends_in_order") {
+        return;
+    }
+    let pair = Pair::new();
+    let mut left = None;
+    let (status, errors) = pair.disturbed(|runner, agent| {
+        runner.signal("-INT");
+        left = Some(agent);
+    });
+    pair.assert_cut_short(status, &errors, "interrupted");
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_behind() {
+    if !can_measure("a_killed_run_leaves_nothing_behind") {
+        return;
+    }
+    let pair = Pair::new();
+    let mut left = None;
+    pair.disturbed(|runner, agent| {
+        runner.signal("-KILL");
+        left = Some(agent);
+    });
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while pair.agent.processes().len() > 1 || !pair.runner.processes().is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", pair.runner.processes());
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn runners_that_the_agent_does_not_know_are_refused() {
+    if !can_measure("runners_that_the_agent_does_not_know_are_refused") {
+        return;
+    }
+    let pair = Pair::new();
+    refused(&pair.ab(&pair.path("key")).output().unwrap(), "is `steer-bench agent` running there?");
+
+    let (_agent, mut said) = pair.agent();
+    new_key(&pair.path("other"));
+    refused(&pair.ab(&pair.path("other")).output().unwrap(), "the agent refuses: wrong key");
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains(RUNNER) && line.contains("wrong key"), "{line}");
+
+    let _first = Running(pair.ab(&pair.path("key")).spawn().unwrap());
+    line.clear();
+    while !line.contains("2 long flows") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0);
+    }
+    let second = pair.ab(&pair.path("key")).output().unwrap();
+    refused(&second, &format!("the agent is busy with the runner {RUNNER}"));
+}
+
+#[test]
+fn an_agent_of_another_release_is_refused() {
+    if !can_measure("an_agent_of_another_release_is_refused") {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let stranger = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut length = [0; 4];
+        stream.read_exact(&mut length).unwrap();
+        stream.read_exact(&mut vec![0; u32::from_be_bytes(length) as usize]).unwrap();
+        let nonce = [0u8; 32];
+        let challenge = serde_json::json!({"challenge": {"version": "99.0.0", "nonce": nonce}});
+        let challenge = challenge.to_string();
+        stream.write_all(&u32::try_from(challenge.len()).unwrap().to_be_bytes()).unwrap();
+        stream.write_all(challenge.as_bytes()).unwrap();
+        // Until the runner hangs up.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    new_key(&key);
+    let mut command = Command::new(cargo_bin!("steer-bench"));
+    command.args(["ab", "--arms", "default", "--nic", "lo", "--agent", &address, "--out"]);
+    let output = command.arg(folder.path()).arg("--key-file").arg(&key).output().unwrap();
+    refused(&output, "the agent is steer-bench \"99.0.0\"");
+    stranger.join().unwrap();
+}
+
+#[test]
+fn a_key_file_that_others_can_read_is_refused_on_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    new_key(&key);
+    fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
+    let agent = ["agent", "--listen", "127.0.0.1:0"];
+    let runner = ["ab", "--agent", "127.0.0.1:9", "--nic", "lo"];
+    for arguments in [&agent[..], &runner] {
+        let mut command = Command::new(cargo_bin!("steer-bench"));
+        command.args(arguments).arg("--key-file").arg(&key).current_dir(folder.path());
+        refused(&command.output().unwrap(), "can be reached by others (mode 644)");
+    }
+}
+
+#[test]
+fn flags_that_do_not_fit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    new_key(&key);
+    for (flags, message) in [
+        ("agent", "--key-file <FILE>"),
+        ("agent --key-file key --max-duration 0", "must be longer than 0"),
+        ("agent --key-file key --listen nowhere", "--listen"),
+        ("agent --new-key key", "cannot make the key file key"),
+        ("ab --agent a:1", "--key-file <FILE>"),
+        ("ab --nic eth0", "--agent <HOST:PORT>"),
+        ("ab --agent a:1 --key-file key --nic lo --worlds hash", "cannot be used with"),
+        ("ab --agent a:1 --key-file key --nic lo --setup-guest true", "cannot be used with"),
+        ("ab --agent a:1 --key-file key --nic lo --long-tool iperf3", "leave out --long-tool"),
+    ] {
+        let mut command = Command::new(cargo_bin!("steer-bench"));
+        let output = command.args(flags.split(' ')).current_dir(folder.path()).output().unwrap();
+        assert!(!output.status.success(), "{flags}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(message), "{flags}: {stderr}");
+    }
+}
