@@ -118,8 +118,16 @@ fn other_machines_and_workloads_are_doubts() {
 
 #[test]
 fn arms_that_should_not_have_changed_are_a_control() {
-    let metrics =
-        ["throughput_per_core", "rpc_rate", "rpcs_per_cpu_second", "switches", "migrations"];
+    let metrics = [
+        "throughput_per_core",
+        "throughput_per_cpu",
+        "cpus_used",
+        "rpc_rate",
+        "rpc_p50",
+        "rpcs_per_cpu_second",
+        "switches",
+        "migrations",
+    ];
     let comparison = comparison(|result| {
         metrics.into_iter().for_each(|metric| scale(result, "default", metric, 3.0));
     });

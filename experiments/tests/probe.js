@@ -27,8 +27,18 @@ addEventListener("load", () => {
         if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3)
           overlaps.push(`${text.textContent} / ${other.textContent}`);
     });
+    // What the data is drawn with: marks of some size, not the lines of scales.
+    const marks = [...svg.querySelectorAll("rect, circle, path, polyline, polygon")].filter((mark) => {
+      const { width, height } = mark.getBoundingClientRect();
+      return width >= 1 && height >= 1;
+    });
+    const inks = marks.flatMap((mark) => {
+      const { fill, stroke } = getComputedStyle(mark);
+      return [fill, stroke].filter((ink) => ink.startsWith("rgb(") && ink !== paper);
+    });
     return {
       label: svg.getAttribute("aria-label"),
+      inks: [...new Set(inks)].map((ink) => ink.match(/\d+/g).map(Number)),
       box: [box.left, box.top, box.width, box.height].map(Math.round),
     };
   });

@@ -1,4 +1,4 @@
-//! The archived demo as if its samples held what the CPUs did, which was not recorded then.
+//! The archived demo as if its samples held other figures of what the CPUs did, or none.
 
 use serde_json::{Value, json};
 
@@ -40,6 +40,23 @@ pub(crate) fn add_cpu(result: &mut Value) {
                 let ratio = json!({"median": ratio, "lo": 0.9 * ratio, "hi": 1.1 * ratio});
                 world["ratios"][metric][&pair_name] = ratio;
             }
+        }
+    }
+}
+
+/// As in results of before that was measured.
+#[allow(dead_code, reason = "not every test needs it")]
+pub(crate) fn remove_cpu(result: &mut Value) {
+    for sample in result["raw"].as_array_mut().unwrap() {
+        sample.as_object_mut().unwrap().remove("cpu");
+    }
+    for world in result["worlds"].as_object_mut().unwrap().values_mut() {
+        let arms = world["arms"].as_object_mut().unwrap();
+        for metric in ["cpus_used", "throughput_per_cpu"] {
+            arms.values_mut().for_each(|arm| drop(arm.as_object_mut().unwrap().remove(metric)));
+        }
+        for metric in ["cpus_used", "throughput_per_cpu"] {
+            world["ratios"].as_object_mut().unwrap().remove(metric);
         }
     }
 }
