@@ -20,6 +20,12 @@ use crate::guest::{Link, Silent};
 /// Emulated boots were seen to take 8 to 15 s; a busy machine may need several times that.
 const BOOT: Duration = Duration::from_secs(120);
 
+/// Guests that one run may use up: one that [`Guest::ran_stale_code`] is replaced.
+pub(crate) const MOST_BOOTS: u32 = 5;
+/// What is then said.
+pub(crate) const STALE_CODE: &str =
+    "the emulator broke the guest (it ran stale code, which no hardware does)";
+
 /// Which guest to boot.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct GuestArgs {

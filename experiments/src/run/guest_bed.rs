@@ -17,17 +17,13 @@ use super::setup::SetupArgs;
 use super::workload::WorkloadArgs;
 use crate::guest::Link;
 use crate::lab::facts::Facts;
-use crate::lab::guest::{Guest, GuestArgs};
+use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS, STALE_CODE};
 use crate::lab::progress::Progress;
 use crate::lab::steering::{Steering, Wheel};
 use crate::result::Environment;
 
 /// Source ports of the rounds lie from here on: the client uses a thousand and some above.
 const PORTS: Range<u16> = 20_000..60_000;
-/// Guests that one run may use up.
-const MOST_BOOTS: u32 = 5;
-const STALE_CODE: &str = "the emulator broke the guest (it ran stale code, which no hardware does); \
-     the sample was taken in a fresh one";
 
 /// What guests of one run have in common.
 #[derive(Clone, Copy)]
@@ -135,6 +131,6 @@ impl Bed for GuestBed<'_> {
         self.ready = boot(self.plan, self.boots)?;
         let world = self.world.take().context("no world to go on in")?;
         self.turn(&world)?;
-        Ok(STALE_CODE.to_owned())
+        Ok(format!("{STALE_CODE}; the sample was taken in a fresh one"))
     }
 }
