@@ -190,9 +190,10 @@ static void average_load(s32 cpu, u64 window_ns)
 	state->load = load_update(state->load, busy, window_ns);
 }
 
-static int refresh_cores(void *map, int *key, struct core_timer *timer)
+/* Forget claims that ran out, average loads. Called every CLAIM_REFRESH_NS. */
+static void refresh_cores(struct core_timer *timer, u64 now)
 {
-	u64 now = scx_bpf_now(), window_ns = now - timer->averaged_ns;
+	u64 window_ns = now - timer->averaged_ns;
 	bool average = window_ns >= LOAD_WINDOW_NS;
 	struct bpf_cpumask *mask;
 	s32 cpu;
@@ -210,17 +211,13 @@ static int refresh_cores(void *map, int *key, struct core_timer *timer)
 	}
 	if (average)
 		timer->averaged_ns = now;
-	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);
-	return 0;
 }
 
 /* Called once from ops.init. */
 static s32 init_cores(void)
 {
 	struct bpf_cpumask *mask = bpf_cpumask_create();
-	struct core_timer *t;
-	u32 zero = 0;
-	s32 cpu, err;
+	s32 cpu;
 
 	if (!mask)
 		return -ENOMEM;
@@ -230,14 +227,7 @@ static s32 init_cores(void)
 	mask = bpf_kptr_xchg(&free_cpus, mask);
 	if (mask)
 		bpf_cpumask_release(mask);
-
-	t = bpf_map_lookup_elem(&core_timers, &zero);
-	if (!t)
-		return -ENOENT;
-	err = bpf_timer_init(&t->timer, &core_timers, CLOCK_MONOTONIC);
-	if (!err)
-		err = bpf_timer_set_callback(&t->timer, refresh_cores);
-	return err ?: bpf_timer_start(&t->timer, CLAIM_REFRESH_NS, 0);
+	return 0;
 }
 
 #endif /* __STEER_CORES_BPF_H */

@@ -170,6 +170,70 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	announce(p, &s, &q);
 }
 
+/* How long a thread waits in a pool's queue before it gets that of one CPU. */
+#define POOL_WAIT_NS (100 * 1000 * 1000ULL)
+
+/*
+ * Threads that wait in vain for a pool, since a change of policies: it is theirs no
+ * longer, or has other CPUs, whose virtual time may be far behind. They go on waiting at
+ * one CPU, by its time.
+ */
+static void resettle(u64 now)
+{
+	struct task_struct *p;
+	u32 pool;
+
+	bpf_for (pool, 1, MAX_POOLS + 1) {
+		u64 dsq = DSQ_POOL | pool;
+
+		if (!scx_bpf_dsq_nr_queued(dsq))
+			continue;
+		bpf_for_each (scx_dsq, p, dsq, 0) {
+			s32 cpu = scx_bpf_task_cpu(p), own = -1;
+			struct task_ctx *task = ctx_of(p);
+
+			if (!task)
+				continue;
+			if (policy_of(p, &task->policy)->pool == pool)
+				own = any_in_pool(p, pool, cpu);
+			if (own >= 0 && now < task->queued_ns + POOL_WAIT_NS)
+				continue;
+			if (own >= 0)
+				cpu = own;
+			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, clamp_vtime(p, llc_of(cpu)));
+			if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, DSQ_CPU | cpu, 0))
+				scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		}
+	}
+}
+
+static int upkeep(void *map, int *key, struct core_timer *timer)
+{
+	u64 now = scx_bpf_now();
+
+	refresh_cores(timer, now);
+	bpf_rcu_read_lock();
+	resettle(now);
+	bpf_rcu_read_unlock();
+	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);
+	return 0;
+}
+
+static s32 start_upkeep(void)
+{
+	struct core_timer *t;
+	u32 zero = 0;
+	s32 err;
+
+	t = bpf_map_lookup_elem(&core_timers, &zero);
+	if (!t)
+		return -ENOENT;
+	err = bpf_timer_init(&t->timer, &core_timers, CLOCK_MONOTONIC);
+	if (!err)
+		err = bpf_timer_set_callback(&t->timer, upkeep);
+	return err ?: bpf_timer_start(&t->timer, CLAIM_REFRESH_NS, 0);
+}
+
 /* Does the thread that runs on @cpu belong elsewhere? */
 static bool is_misplaced(struct task_struct *p, const struct subject *s, s32 cpu)
 {
@@ -287,7 +351,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)
 	err = make_mask(0);
 	if (!err)
 		err = init_queues();
-	return err ?: init_cores();
+	if (!err)
+		err = init_cores();
+	return err ?: start_upkeep();
 }
 
 void BPF_STRUCT_OPS(steer_exit, struct scx_exit_info *ei)

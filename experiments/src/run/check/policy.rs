@@ -169,8 +169,9 @@ pub(super) fn flips_under_traffic(bench: &mut Bench) -> Result<()> {
     let flips = format!(
         "mkdir -p /sys/fs/cgroup/lab; for p in $(pidof steer-bench); do \
          grep -qz server /proc/$p/cmdline && echo $p > /sys/fs/cgroup/lab/cgroup.procs; done; \
-         i=0; while [ $i -lt {FLIPS} ]; do for class in long short; do \
-         printf '[[rule]]\\ncgroup = \"lab\"\\nclass = \"%s\"\\n' $class > {FILE}.new; \
+         i=0; while [ $i -lt {FLIPS} ]; do \
+         for rule in 'class = \"long\"' 'pool = \"1\"' 'class = \"short\"' 'pool = \"2-3\"'; do \
+         printf '[[rule]]\\ncgroup = \"lab\"\\n%s\\n' \"$rule\" > {FILE}.new; \
          mv {FILE}.new {FILE}; kill -HUP $(pidof scx_steer); sleep 0.2; i=$((i+1)); done; done"
     );
     bench.guest.link.spawn("flips", &["sh", "-c", &flips])?;
