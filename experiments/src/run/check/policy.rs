@@ -145,9 +145,9 @@ fn explained(bench: &mut Bench) -> Result<()> {
         moved && sent_to.is_some_and(|cpu| bench.facts.nic_cpus.contains(&(cpu as usize)))
     });
     ensure!(busy.count() == 2, "not both RPC threads were sent near the NIC: {said}");
-    // packets do follow threads in this world
+    // packets follow threads in this world; who had no need to move has not learned that
     let steering = status(bench)?["nics"][0]["steering"].take();
-    ensure!(steering == "follows", "the NIC's steering is taken for {steering}");
+    ensure!(steering != "fixed", "the NIC's steering is taken for {steering}");
     Ok(())
 }
 
