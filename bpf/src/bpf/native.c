@@ -29,6 +29,11 @@ void native_home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes)
 	home_vote(h, cpu, nic, bytes);
 }
 
+u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns)
+{
+	return vtime_by(vtime, from, to, slice_ns);
+}
+
 bool native_steering_is_fixed(const struct nic_steering *s)
 {
 	return steering_is_fixed(s);

@@ -7,6 +7,7 @@
 #include "place.h"
 #include "task.h"
 #include "thread.h"
+#include "vtime.h"
 
 bool native_flow_account(struct flow *f, const struct class_settings *s, u8 direction, u64 bytes,
 			 u64 now);
@@ -15,6 +16,7 @@ void native_thread_charge(struct thread_load *t, const struct class_settings *s,
 u8 native_thread_class(struct thread_load *t, const struct class_settings *s, u64 now);
 u8 native_thread_placed_as(const struct thread_load *t);
 void native_home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes);
+u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns);
 bool native_steering_is_fixed(const struct nic_steering *s);
 void native_steering_vote(struct nic_steering *s, bool followed);
 enum cpu_distance native_cpu_distance(const struct cpu_plan *a, const struct cpu_plan *b);

@@ -16,6 +16,7 @@ u32 nr_pools;
 
 struct pool {
 	struct bpf_cpumask __kptr *cpus;
+	u32 llc; /* by whose clock its threads are ordered: that of its first CPU */
 };
 
 struct {
@@ -38,6 +39,15 @@ static __always_inline bool is_exclusive(s32 cpu)
 static __always_inline bool is_in_pool(s32 cpu, u8 pool)
 {
 	return cpu >= 0 && pool && cpu_pools[slot(cpu)].pools >> (pool - 1) & 1;
+}
+
+/* The cache by whose clock the threads of @pool are ordered. */
+static u32 pool_clock(u32 pool)
+{
+	u32 index = pool - 1;
+	struct pool *found = bpf_map_lookup_elem(&pools, &index);
+
+	return found ? found->llc : 0;
 }
 
 /* An idle CPU of @pool that @p may use, taken out of the idle set; or < 0. */
@@ -104,8 +114,11 @@ static s32 make_mask(u8 pool)
 		mask = bpf_kptr_xchg(&shared_cpus, mask);
 	} else {
 		found = bpf_map_lookup_elem(&pools, &index);
-		if (found)
+		if (found) {
+			cpu = bpf_cpumask_first(cast_mask(mask));
+			found->llc = llc_of(cpu);
 			mask = bpf_kptr_xchg(&found->cpus, mask);
+		}
 	}
 	if (mask)
 		bpf_cpumask_release(mask);

@@ -1,38 +1,49 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Queues: one per CPU for threads that should run just there, one per pool for those
- * that a policy puts there, one per last-level cache for all others, all ordered by virtual time on
- * one scale. So weights hold across classes and no class starves another. A CPU takes from its own
- * queue, its pools' and its cache's, whichever thread is further behind, then from other caches'. A
- * claimed CPU passes over short-flow threads there, unless one has waited for too long.
+ * Queues: one per CPU for threads that should run just there, one per pool for those that
+ * a policy puts there, one per last-level cache for all others. All are ordered by virtual
+ * time, so weights hold across classes and no class starves another. A CPU takes from its
+ * own queue, its pools' and its cache's, whichever thread is further behind, then from
+ * other caches'. A claimed CPU passes over short-flow threads there, unless one has waited
+ * for too long.
  */
 #ifndef __STEER_QUEUE_BPF_H
 #define __STEER_QUEUE_BPF_H
 
 #include "target.bpf.h"
+#include "vtime.h"
 
 /* Queue numbers: kind | CPU, cache or pool, the last counted from 1. */
 enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16 };
 
 const volatile u32 nr_llcs = 1;
 
-/* Virtual time per last-level cache: that of the thread furthest behind, roughly. */
-struct llc_clock {
+static struct llc_clock {
 	u64 vtime;
-} __attribute__((aligned(64)));
+} __attribute__((aligned(64))) llc_clocks[MAX_LLCS];
 
-static struct llc_clock llc_clocks[MAX_LLCS];
-
-/* Sleepers may catch up by one slice and no more; nor owe much after a change of cache. */
-static u64 clamp_vtime(const struct task_struct *p, u32 llc)
+static __always_inline u64 clock_of(u32 llc)
 {
-	u64 clock = llc_clocks[llc & (MAX_LLCS - 1)].vtime, slice = place_settings.slice_ns;
+	return llc_clocks[llc & (MAX_LLCS - 1)].vtime;
+}
 
-	if (time_before(p->scx.dsq_vtime, clock - slice))
-		return clock - slice;
-	if (time_after(p->scx.dsq_vtime, clock + 20 * slice))
-		return clock + 20 * slice;
-	return p->scx.dsq_vtime;
+/* The virtual time of @p by the clock of @llc. */
+static u64 vtime_at(const struct task_struct *p, const struct task_ctx *task, u32 llc)
+{
+	return vtime_by(p->scx.dsq_vtime, clock_of(task ? task->clock : llc), clock_of(llc),
+			place_settings.slice_ns);
+}
+
+static __always_inline void put_on_clock(struct task_ctx *task, u32 llc)
+{
+	if (task)
+		task->clock = llc;
+}
+
+/* By whose clock @dsq is ordered: that of @cpu, which serves it, or of the pool. */
+static u32 llc_of_queue(u64 dsq, s32 cpu)
+{
+	return dsq >= DSQ_POOL ? pool_clock(dsq & (DSQ_CPU - 1)) : llc_of(cpu);
 }
 
 /* Caches in whose queue a thread may wait, one bit each: spares idle CPUs the others. */
@@ -68,12 +79,16 @@ static __always_inline bool take(u64 dsq)
 	return scx_bpf_dsq_nr_queued(dsq) && scx_bpf_dsq_move_to_local(dsq, 0);
 }
 
-/* Virtual time of the first thread of @dsq, or the far future. */
-static u64 head_vtime(u64 dsq)
+/*
+ * Virtual time of the first thread of @dsq, by the clock of @cpu, or the far future. Not
+ * bounded, as vtime_by() would: who has waited longest must not tie with who just came.
+ */
+static u64 head_vtime(u64 dsq, s32 cpu)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
+	u64 shift = clock_of(llc_of(cpu)) - clock_of(llc_of_queue(dsq, cpu));
 
-	return p ? p->scx.dsq_vtime : ~0ULL;
+	return p ? p->scx.dsq_vtime + shift : ~0ULL;
 }
 
 /* How far into a queue a claimed CPU looks for a thread that it may run. */
@@ -120,13 +135,13 @@ static u64 first_own(s32 cpu, u64 *vtime)
 	*vtime = ~0ULL;
 	if (scx_bpf_dsq_nr_queued(dsq)) {
 		best = dsq;
-		*vtime = head_vtime(dsq);
+		*vtime = head_vtime(dsq, cpu);
 	}
 	bpf_for (pool, 1, nr_pools + 1) {
 		dsq = DSQ_POOL | pool;
 		if (pool > MAX_POOLS || !is_in_pool(cpu, pool) || !scx_bpf_dsq_nr_queued(dsq))
 			continue;
-		head = head_vtime(dsq);
+		head = head_vtime(dsq, cpu);
 		if (!best || time_before(head, *vtime)) {
 			best = dsq;
 			*vtime = head;
@@ -144,7 +159,7 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 		return own && take(own);
 	if (!own)
 		return take_shared(cpu, llc_of(cpu), claimed, now);
-	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared), vtime) &&
+	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared, cpu), vtime) &&
 	    take_shared(cpu, llc_of(cpu), claimed, now))
 		return true;
 	return take(own);

@@ -135,6 +135,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct subject s;
 	struct queue q;
+	u32 llc;
 
 	if (is_per_cpu_kthread(p)) {
 		count(CNT_KTHREAD);
@@ -165,8 +166,10 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		s.task->queued_ns = s.now;
 		s.task->queued_as = s.class;
 	}
-	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, clamp_vtime(p, llc_of(q.cpu)),
+	llc = llc_of_queue(q.dsq, q.cpu);
+	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, vtime_at(p, s.task, llc),
 				 enq_flags);
+	put_on_clock(s.task, llc);
 	announce(p, &s, &q);
 }
 
@@ -175,13 +178,12 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 
 /*
  * Threads that wait in vain for a pool, since a change of policies: it is theirs no
- * longer, or has other CPUs, whose virtual time may be far behind. They go on waiting at
- * one CPU, by its time.
+ * longer, or is ordered by another clock. They go on waiting at one CPU, by its clock.
  */
 static void resettle(u64 now)
 {
 	struct task_struct *p;
-	u32 pool;
+	u32 pool, llc;
 
 	bpf_for (pool, 1, MAX_POOLS + 1) {
 		u64 dsq = DSQ_POOL | pool;
@@ -200,9 +202,12 @@ static void resettle(u64 now)
 				continue;
 			if (own >= 0)
 				cpu = own;
-			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, clamp_vtime(p, llc_of(cpu)));
-			if (scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, DSQ_CPU | cpu, 0))
-				scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+			llc = llc_of(cpu);
+			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, vtime_at(p, task, llc));
+			if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, DSQ_CPU | cpu, 0))
+				continue;
+			put_on_clock(task, llc);
+			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		}
 	}
 }
@@ -295,11 +300,13 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 	s32 cpu = scx_bpf_task_cpu(p);
 	u32 llc = llc_of(cpu);
 	struct cpu_state *state = state_of(cpu);
-	u64 vtime = clamp_vtime(p, llc);
 	struct subject s;
+	u64 vtime;
 
 	look_at(&s, p);
+	vtime = vtime_at(p, s.task, llc);
 	scx_bpf_task_set_dsq_vtime(p, vtime);
+	put_on_clock(s.task, llc);
 	if (time_before(llc_clocks[llc].vtime, vtime))
 		llc_clocks[llc].vtime = vtime;
 
@@ -324,7 +331,10 @@ void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 
 void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)
 {
-	scx_bpf_task_set_dsq_vtime(p, llc_clocks[llc_of(scx_bpf_task_cpu(p))].vtime);
+	u32 llc = llc_of(scx_bpf_task_cpu(p));
+
+	scx_bpf_task_set_dsq_vtime(p, clock_of(llc));
+	put_on_clock(ctx_of(p), llc);
 }
 
 s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_args *args)

@@ -34,6 +34,7 @@ struct task_ctx {
 	u32 newest_burst;	 /* index of the last, counted on without end */
 	bool spilled;		 /* sent away from a home that is fixed and saturated */
 	u8 queued_as;		 /* its class when it began to wait */
+	u32 clock;		 /* the cache by whose clock its virtual time is told */
 };
 
 #endif /* __STEER_TASK_H */

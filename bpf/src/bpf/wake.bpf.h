@@ -61,7 +61,8 @@ static bool may_preempt(const struct task_struct *p, const struct subject *s, s3
 		return state->pool != s->policy->pool && !state->pinned;
 	if (state->class != CLASS_NONE)
 		return false;
-	return (owner && !state->pinned) || time_before(p->scx.dsq_vtime, state->vtime + ran);
+	return (owner && !state->pinned) ||
+	       time_before(vtime_at(p, s->task, llc_of(cpu)), state->vtime + ran);
 }
 
 /* How many CPUs a short-flow thread looks at for one to preempt. */
