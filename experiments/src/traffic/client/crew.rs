@@ -14,12 +14,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::ClientArgs;
 use super::connect::Connections;
-use super::long;
-use super::pace::Pacer;
-use super::phase::{LOOK, Phase, PhaseCell};
+use super::phase::{Phase, PhaseCell};
 use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
 use super::rpc::{self, Caller};
 use super::tcp_info::bytes_acked;
+use crate::traffic::LOOK;
+use crate::traffic::long::{self, Pacer};
 
 /// Longest time from the end of the run to the end of its threads.
 const GRACE: Duration = rpc::DRAIN.saturating_add(Duration::from_secs(5));
@@ -69,18 +69,19 @@ impl Crew {
     }
 
     fn start_flows(&mut self, args: &ClientArgs, report: &Sender<Ended>) -> Result<()> {
-        let chunk: Arc<[u8]> = vec![0; args.long_chunk.bytes() as usize].into();
-        let interval = args.long_rate.time_for(args.long_chunk.bytes());
+        let chunk = args.long_chunk.bytes();
+        let interval = args.long_rate.time_for(chunk);
         let start = Instant::now();
         for (index, flow) in (0..).zip(&self.flows) {
             // Evenly shifted, so that the chunks of equal flows do not always collide.
             let shift = interval.unwrap_or_default() * index / u32::from(args.long_flows);
             let pacer = Pacer::new(start + shift, interval);
-            let (flow, chunk) = (Arc::clone(flow), Arc::clone(&chunk));
+            let flow = Arc::clone(flow);
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("long-{index}"), move || {
-                let result = long::run(&flow, &chunk, pacer, &phase);
+                let go_on = || phase.now() != Phase::Drain;
+                let result = long::send(&flow, chunk, pacer, go_on);
                 let result = result.with_context(|| format!("long flow {index}"));
                 // Nobody listens only when the client has already given up on its threads.
                 drop(report.send(Ended { latencies: None, result }));

@@ -2,8 +2,6 @@
 
 mod connect;
 mod crew;
-mod long;
-mod pace;
 mod phase;
 mod report;
 mod rpc;
@@ -37,7 +35,7 @@ pub(crate) struct ClientArgs {
     /// Rate of each long flow (like 40Mbit); 0 or max for unlimited.
     #[arg(long, value_name = "RATE", default_value = "max")]
     long_rate: Rate,
-    /// Bytes a long flow sends at a time.
+    /// Bytes of a long flow that are due at a time.
     #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = chunk)]
     long_chunk: Size,
     /// RPC connections, each with one request outstanding at any time.
@@ -65,7 +63,7 @@ pub(crate) struct ClientArgs {
     json: bool,
 }
 
-/// Longest chunk of a long flow in bytes; it is held in memory once per flow.
+/// Longest chunk of a long flow in bytes.
 const MAX_CHUNK: u64 = 64 << 20;
 
 fn chunk(text: &str) -> Result<Size, String> {

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::cpus::CpuList;
+use super::long::Reads;
 use super::stop::Stop;
 use super::wire;
 use long::Sinks;
@@ -26,6 +27,9 @@ pub(crate) struct ServerArgs {
     /// Port of the long-flow sink.
     #[arg(long, value_name = "PORT", default_value_t = wire::LONG_PORT)]
     long_port: u16,
+    /// What becomes of the payload of long flows that come in.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    long_reads: Reads,
     /// Port of the RPC service.
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
@@ -55,7 +59,7 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
     }
     let long = listen(args.bind, args.long_port, "--long-port")?;
     let rpc = listen(args.bind, args.rpc_port, "--rpc-port")?;
-    let mut sinks = Sinks::new(args.pin_long);
+    let mut sinks = Sinks::new(args.long_reads, args.pin_long);
     let mut service = Service::start(args.rpc_threads, args.pin_rpc)?;
     println!("ready");
     accept_until(&stop, &long, &rpc, &mut sinks, &mut service)
