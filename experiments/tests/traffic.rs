@@ -54,21 +54,22 @@ impl Drop for Running {
 /// Where a server listens.
 struct Ports {
     long: String,
+    long_out: String,
     rpc: String,
 }
 
 impl Ports {
     /// Ports nobody uses right now.
     fn free() -> Self {
-        let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let [long, rpc] =
+        let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [long, long_out, rpc] =
             listeners.map(|listener| listener.local_addr().unwrap().port().to_string());
-        Self { long, rpc }
+        Self { long, long_out, rpc }
     }
 
-    fn flags(&self) -> [&str; 4] {
-        let Self { long, rpc } = self;
-        ["--long-port", long, "--rpc-port", rpc]
+    fn flags(&self) -> [&str; 6] {
+        let Self { long, long_out, rpc } = self;
+        ["--long-port", long, "--long-out-port", long_out, "--rpc-port", rpc]
     }
 }
 
@@ -137,6 +138,41 @@ fn traffic_flows_and_is_counted() {
     assert!(hog.thread_names().contains(&"hog-0".into()));
     assert_eq!(hog.stop("-TERM"), Some(0));
     assert_eq!(server.stop("-INT"), Some(0));
+}
+
+#[test]
+fn the_server_sends_long_flows_to_who_asks() {
+    let ports = Ports::free();
+    let server = server(&ports, &["--pin-long", "0"]);
+    let flags = paced("--long-direction out --rpc-connections 1");
+    let mut running = client(&ports, &flags).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(running.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "warm\n");
+    assert!(server.thread_names().contains(&"long-out-1".into()), "{:?}", server.thread_names());
+    let report = json(&running.wait_with_output().unwrap());
+    assert_long_flows_kept_their_rate(&report);
+    assert!(report["rpc"]["count"].as_u64().unwrap() > 0);
+    // Its threads see that the client has left, at the next chunk.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while server.thread_names().iter().any(|name| name.starts_with("long-out")) {
+        assert!(Instant::now() < deadline, "{:?}", server.thread_names());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn unlimited_flows_move_bytes_both_ways() {
+    let ports = Ports::free();
+    let _server = server(&ports, &[]);
+    for direction in ["in", "out"] {
+        let flags = ["--long-direction", direction, "--rpc-connections", "0"];
+        let more = ["--warmup", "0.1", "--duration", "0.3"];
+        let report = json(&client(&ports, &[flags, more].concat()).output().unwrap());
+        assert_eq!(report["errors"], serde_json::json!([]), "{direction}");
+        let flows = report["long"]["per_flow_bytes"].as_array().unwrap();
+        assert!(flows.iter().all(|bytes| bytes.as_u64().unwrap() > 0), "{direction}: {flows:?}");
+    }
 }
 
 #[test]
@@ -220,7 +256,7 @@ fn a_server_that_never_answers_does_not_hang_the_client() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     let flags = ["--rpc-connections", "2", "--warmup", "0", "--duration", "0.3"];
-    let ports = Ports { long: port.clone(), rpc: port };
+    let ports = Ports { long: port.clone(), long_out: port.clone(), rpc: port };
     let output = client(&ports, &flags).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let errors = json(&output)["errors"].to_string();
@@ -240,6 +276,35 @@ fn strangers_do_not_disturb_the_service() {
 }
 
 #[test]
+fn demands_that_make_no_sense_are_refused() {
+    const UNLIMITED: u64 = 0;
+    let demand = |magic: &[u8; 8], bits: u64, chunk: u64, first_us: u64| {
+        let numbers = [bits, chunk, first_us].map(u64::to_le_bytes).concat();
+        [&magic[..], &numbers].concat()
+    };
+    let ports = Ports::free();
+    let _server = server(&ports, &[]);
+    let ask = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", ports.long_out)).unwrap();
+        stream.write_all(bytes).unwrap();
+        let mut answer = [0; 64];
+        // The server hangs up; reset or end of stream depends on what it had read.
+        stream.read(&mut answer).unwrap_or_default()
+    };
+    for (what, bytes) in [
+        ("a stranger", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()),
+        ("another version", demand(b"steerlg0", UNLIMITED, 4096, 0)),
+        ("no chunk", demand(b"steerlg1", UNLIMITED, 0, 0)),
+        ("an endless chunk", demand(b"steerlg1", UNLIMITED, u64::MAX, 0)),
+        ("an endless pause", demand(b"steerlg1", 1, 65_536, 0)),
+        ("an endless delay", demand(b"steerlg1", UNLIMITED, 4096, u64::MAX)),
+    ] {
+        assert_eq!(ask(&bytes), 0, "{what}");
+    }
+    assert!(ask(&demand(b"steerlg1", UNLIMITED, 4096, 0)) > 0, "the others are served on");
+}
+
+#[test]
 fn bad_flags_say_what_is_wrong() {
     for (args, message) in [
         ("client", "--server <ADDR>"),
@@ -249,6 +314,8 @@ fn bad_flags_say_what_is_wrong() {
         ("client --server x --rpc-size 17MiB", "at most 16777216 bytes"),
         ("client --server x --duration 0", "must be longer than 0"),
         ("client --server x --warmup=-1", "between 0 and 86400"),
+        ("client --server x --long-rate 1kbit", "is the most: raise the rate"),
+        ("client --server x --long-direction up", "[possible values: in, out]"),
         ("client --server x --source-port 0", "0 is not in 1..=65535"),
         ("client --server x --long-flows 0 --rpc-connections 0", "nothing to do"),
         ("client --server 127.0.0.1 --source-port 65535 --long-flows 2", "leaves no room"),

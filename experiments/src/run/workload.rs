@@ -12,6 +12,7 @@ use crate::lab::facts::joined;
 use crate::lab::net;
 use crate::result;
 use crate::traffic::load::Load;
+use crate::traffic::long::Direction;
 use crate::traffic::units::{Rate, Size};
 
 /// First port of the iperf3 servers, one per long flow.
@@ -118,6 +119,7 @@ impl WorkloadArgs {
         Ok(Load {
             long_flows: if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 },
             long_rate: rate.bits_per_s(),
+            long_direction: Direction::In,
             rpc_connections: self.rpc_connections,
             rpc_size: size.bytes(),
             warmup_s: warmup.as_secs_f64(),

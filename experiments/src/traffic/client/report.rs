@@ -29,7 +29,8 @@ pub(crate) struct ClientReport {
 pub(crate) struct LongReport {
     /// Flows.
     pub(crate) flows: usize,
-    /// Payload bytes the server acknowledged in the measured time.
+    /// Payload bytes that arrived in the measured time: acknowledged by the server, or received
+    /// from it.
     pub(crate) bytes: u64,
     /// `bytes` per second.
     pub(crate) bytes_per_s: f64,

@@ -1,10 +1,33 @@
-//! Long flows, as both ends of them need it: a sender's pace, how it sends and how a
-//! receiver reads.
+//! Long flows, as both ends of them need it: what is demanded of a sender, its pace, how it sends
+//! and how a receiver reads.
 
+mod demand;
 mod pace;
 mod read;
 mod send;
 
-pub(crate) use pace::Pacer;
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use demand::{Demand, MAX_CHUNK};
 pub(crate) use read::{Reader, Reads};
 pub(crate) use send::send;
+
+/// Which way long flows go, seen from the measured machine.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Direction {
+    /// To the measured machine, from the client.
+    #[default]
+    In,
+    /// From the measured machine, to the client.
+    Out,
+}
+
+/// The word that stands for a value on command lines.
+pub(crate) fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}

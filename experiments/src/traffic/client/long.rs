@@ -1,0 +1,61 @@
+//! One long flow of the client, whichever way it goes.
+
+use std::io::{ErrorKind, Write};
+use std::net::TcpStream;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use super::phase::{Phase, PhaseCell};
+use crate::traffic::LOOK;
+use crate::traffic::long::{self, Demand, Reader, Reads};
+
+/// The client's end of a long flow.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// It sends.
+    Source,
+    /// It has the server send.
+    Sink,
+}
+
+impl End {
+    /// Has the flow go until the run drains.
+    ///
+    /// # Errors
+    /// When the server ends the connection first.
+    pub(super) fn run(
+        self,
+        stream: &TcpStream,
+        demand: &Demand,
+        start: Instant,
+        phase: &PhaseCell,
+    ) -> Result<()> {
+        let go_on = || phase.now() != Phase::Drain;
+        match self {
+            Self::Source => {
+                let (chunk, pacer) = (demand.chunk(), demand.pacer(start));
+                Ok(long::send(stream, chunk, pacer, go_on)?)
+            }
+            Self::Sink => receive(stream, demand, go_on),
+        }
+    }
+}
+
+/// Asks for the flow and forgets it: this end is not the one that is measured.
+fn receive(mut stream: &TcpStream, demand: &Demand, go_on: impl Fn() -> bool) -> Result<()> {
+    // A new connection has room for it.
+    stream.write_all(&demand.encode()).context("cannot ask for it")?;
+    stream.set_read_timeout(Some(LOOK)).context("cannot set SO_RCVTIMEO")?;
+    let mut reader = Reader::new(Reads::Discard);
+    while go_on() {
+        match reader.read(stream) {
+            Ok(0) => bail!("the server ended it"),
+            Ok(_) => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
