@@ -38,6 +38,14 @@ impl Running {
         self.0.wait().unwrap().code()
     }
 
+    /// Ends it; gives what it said after `ready`.
+    fn last_words(mut self) -> String {
+        self.signal("-TERM");
+        let mut words = String::new();
+        self.0.stdout.as_mut().unwrap().read_to_string(&mut words).unwrap();
+        words
+    }
+
     fn signal(&self, signal: &str) {
         let id = self.0.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
@@ -127,6 +135,7 @@ fn traffic_flows_and_is_counted() {
 
     let report = json(&output);
     assert_eq!(report["version"], 1);
+    assert!(report["long"]["zerocopy"].is_null(), "{report}");
     assert_long_flows_kept_their_rate(&report);
     assert_eq!(report["rpc"]["connections"], 3);
     assert_eq!(report["rpc"]["size"], 4096);
@@ -183,6 +192,30 @@ fn however_the_sink_reads_the_same_bytes_arrive() {
         let output = client(&ports, &paced("--rpc-connections 0")).output().unwrap();
         assert_long_flows_kept_their_rate(&json(&output));
     }
+}
+
+#[test]
+fn zero_copy_moves_the_same_bytes_and_says_what_was_copied() {
+    let ports = Ports::free();
+    let receiver = server(&ports, &[]);
+    let flags = paced("--rpc-connections 0 --long-zerocopy");
+    let report = json(&client(&ports, &flags).output().unwrap());
+    assert_long_flows_kept_their_rate(&report);
+    let zerocopy = &report["long"]["zerocopy"];
+    assert!(zerocopy["sends"].as_u64().unwrap() > 10, "{zerocopy}");
+    assert_eq!(zerocopy["sends"], zerocopy["copied"], "loopback copies");
+    assert_eq!(receiver.last_words(), "", "it sends nothing");
+
+    let sender = server(&ports, &["--long-zerocopy"]);
+    let flags = paced("--rpc-connections 0 --long-direction out");
+    let report = json(&client(&ports, &flags).output().unwrap());
+    assert_long_flows_kept_their_rate(&report);
+    assert!(report["long"]["zerocopy"].is_null(), "the client sends nothing");
+    // Its threads count the last sends once they have seen that the client has left.
+    std::thread::sleep(Duration::from_secs(1));
+    let words = sender.last_words();
+    let counts: Vec<u64> = words.split(' ').filter_map(|word| word.trim().parse().ok()).collect();
+    assert!(matches!(counts[..], [sends, copied] if sends > 10 && copied == sends), "{words}");
 }
 
 #[test]
@@ -316,6 +349,10 @@ fn bad_flags_say_what_is_wrong() {
         ("client --server x --warmup=-1", "between 0 and 86400"),
         ("client --server x --long-rate 1kbit", "is the most: raise the rate"),
         ("client --server x --long-direction up", "[possible values: in, out]"),
+        (
+            "client --server x --long-direction out --long-zerocopy",
+            "with --long-direction out give it to the server",
+        ),
         ("client --server x --source-port 0", "0 is not in 1..=65535"),
         ("client --server x --long-flows 0 --rpc-connections 0", "nothing to do"),
         ("client --server 127.0.0.1 --source-port 65535 --long-flows 2", "leaves no room"),

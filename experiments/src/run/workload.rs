@@ -120,6 +120,7 @@ impl WorkloadArgs {
             long_flows: if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 },
             long_rate: rate.bits_per_s(),
             long_direction: Direction::In,
+            long_zerocopy: false,
             rpc_connections: self.rpc_connections,
             rpc_size: size.bytes(),
             warmup_s: warmup.as_secs_f64(),

@@ -19,6 +19,8 @@ pub(crate) struct Load {
     pub(crate) long_rate: Option<u64>,
     /// Which way they go.
     pub(crate) long_direction: Direction,
+    /// Whether the client sends them without copying.
+    pub(crate) long_zerocopy: bool,
     /// RPC connections.
     pub(crate) rpc_connections: u16,
     /// Bytes of every request and every reply.
@@ -47,7 +49,10 @@ impl Load {
             format!("--duration={}", self.duration_s),
             format!("--source-port={}", self.source_port),
         ];
-        ["client".to_owned(), "--json".to_owned()].into_iter().chain(flags).collect()
+        let mut arguments = vec!["client".to_owned(), "--json".to_owned()];
+        arguments.extend(flags);
+        arguments.extend(self.long_zerocopy.then(|| "--long-zerocopy".to_owned()));
+        arguments
     }
 
     /// Warm-up and measured time together.
@@ -71,11 +76,12 @@ mod tests {
     use clap::Parser;
     use serde_json::{json, to_value};
 
-    fn load(long_direction: Direction) -> Load {
+    fn load(long_direction: Direction, long_zerocopy: bool) -> Load {
         Load {
             long_flows: 2,
             long_rate: Some(40_000_000),
             long_direction,
+            long_zerocopy,
             rpc_connections: 16,
             rpc_size: 4096,
             warmup_s: 2.0,
@@ -86,24 +92,28 @@ mod tests {
 
     #[test]
     fn the_client_has_the_flags_that_it_is_given() {
-        for load in [load(Direction::In), load(Direction::Out)] {
+        for load in
+            [load(Direction::In, false), load(Direction::In, true), load(Direction::Out, false)]
+        {
             let arguments = load.arguments([127, 0, 0, 1].into());
             let command = ["steer-bench".to_owned()].into_iter().chain(arguments);
             let parsed = Cli::try_parse_from(command).unwrap();
             let parsed = format!("{parsed:?}");
             let direction = format!("long_direction: {:?}", load.long_direction);
-            assert!(parsed.contains(&direction), "{parsed}");
+            let zerocopy = format!("long_zerocopy: {}", load.long_zerocopy);
+            assert!(parsed.contains(&direction) && parsed.contains(&zerocopy), "{parsed}");
         }
     }
 
     #[test]
     fn a_load_that_arrives_is_what_was_sent_or_refused() {
-        let sent = load(Direction::Out);
+        let sent = load(Direction::Out, true);
         let message = to_value(&sent).unwrap();
         assert_eq!(serde_json::from_value::<Load>(message.clone()).unwrap(), sent);
         for (field, value) in [
             ("long_direction", json!("sideways")),
             ("long_direction", json!(null)),
+            ("long_zerocopy", json!("yes")),
             ("long_reads", json!("copy")),
         ] {
             let mut message = message.clone();

@@ -20,7 +20,7 @@ use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
 use super::rpc::{self, Caller};
 use super::tcp_info::{bytes_acked, bytes_received};
 use crate::traffic::LOOK;
-use crate::traffic::long::{Demand, Direction};
+use crate::traffic::long::{Completions, Demand, Direction};
 
 /// Longest time from the end of the run to the end of its threads.
 const GRACE: Duration = rpc::DRAIN.saturating_add(Duration::from_secs(5));
@@ -38,6 +38,8 @@ pub(super) struct Crew {
     /// The long flows, to ask the kernel how far they are.
     flows: Vec<Arc<TcpStream>>,
     direction: Direction,
+    /// What the kernel tells of the sends, if they are without a copy.
+    completions: Option<Arc<Completions>>,
     ended: Receiver<Ended>,
     running: usize,
     latencies: Histogram<u64>,
@@ -61,6 +63,7 @@ impl Crew {
             phase: Arc::default(),
             flows: connections.long.into_iter().map(Arc::new).collect(),
             direction: args.long_direction,
+            completions: args.long_zerocopy.then(Arc::default),
             ended,
             running: 0,
             latencies: new_histogram(),
@@ -73,7 +76,7 @@ impl Crew {
 
     fn start_flows(&mut self, args: &ClientArgs, report: &Sender<Ended>) -> Result<()> {
         let end = match self.direction {
-            Direction::In => End::Source,
+            Direction::In => End::Source(self.completions.clone()),
             Direction::Out => End::Sink,
         };
         let (rate, chunk) = (args.long_rate, args.long_chunk.bytes());
@@ -82,7 +85,7 @@ impl Crew {
         for (index, flow) in (0..).zip(&self.flows) {
             // Evenly shifted, so that the chunks of equal flows do not always collide.
             let demand = Demand::new(rate, chunk, interval * index / u32::from(args.long_flows))?;
-            let flow = Arc::clone(flow);
+            let (end, flow) = (end.clone(), Arc::clone(flow));
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("long-{index}"), move || {
@@ -195,7 +198,10 @@ impl Crew {
         // Without a sample of every flow at both ends there is nothing to tell.
         let long = window
             .filter(|window| args.long_flows > 0 && window.per_flow_bytes.len() == self.flows.len())
-            .map(|window| LongReport::new(window.per_flow_bytes, window.length));
+            .map(|window| {
+                let completed = self.completions.as_ref().map(|completions| completions.so_far());
+                LongReport::new(window.per_flow_bytes, window.length, completed)
+            });
         ClientReport {
             version: ClientReport::VERSION,
             duration_s: length.unwrap_or_default().as_secs_f64(),

@@ -2,19 +2,20 @@
 
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use super::phase::{Phase, PhaseCell};
 use crate::traffic::LOOK;
-use crate::traffic::long::{self, Demand, Reader, Reads};
+use crate::traffic::long::{self, Completions, Demand, Reader, Reads};
 
 /// The client's end of a long flow.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum End {
-    /// It sends.
-    Source,
+    /// It sends; without copying, if completions are to be counted.
+    Source(Option<Arc<Completions>>),
     /// It has the server send.
     Sink,
 }
@@ -25,7 +26,7 @@ impl End {
     /// # Errors
     /// When the server ends the connection first.
     pub(super) fn run(
-        self,
+        &self,
         stream: &TcpStream,
         demand: &Demand,
         start: Instant,
@@ -33,9 +34,9 @@ impl End {
     ) -> Result<()> {
         let go_on = || phase.now() != Phase::Drain;
         match self {
-            Self::Source => {
+            Self::Source(completions) => {
                 let (chunk, pacer) = (demand.chunk(), demand.pacer(start));
-                Ok(long::send(stream, chunk, pacer, go_on)?)
+                Ok(long::send(stream, chunk, pacer, completions.as_deref(), go_on)?)
             }
             Self::Sink => receive(stream, demand, go_on),
         }

@@ -42,6 +42,9 @@ pub(crate) struct ClientArgs {
     /// Which way they go.
     #[arg(long, value_name = "WAY", value_enum, default_value_t)]
     long_direction: Direction,
+    /// Send them without copying (MSG_ZEROCOPY), and count what the kernel copied all the same.
+    #[arg(long)]
+    long_zerocopy: bool,
     /// Rate of each long flow (like 40Mbit); 0 or max for unlimited.
     #[arg(long, value_name = "RATE", default_value = "max")]
     long_rate: Rate,
@@ -92,6 +95,10 @@ impl ClientArgs {
         ensure!(
             self.long_flows > 0 || self.rpc_connections > 0,
             "nothing to do: --long-flows and --rpc-connections are both 0"
+        );
+        ensure!(
+            !self.long_zerocopy || self.long_direction == Direction::In,
+            "--long-zerocopy is for the sender: with --long-direction out give it to the server"
         );
         let demand = Demand::new(self.long_rate, self.long_chunk.bytes(), Duration::ZERO);
         demand.context("--long-rate and --long-chunk")?;

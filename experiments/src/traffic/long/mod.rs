@@ -2,9 +2,11 @@
 //! and how a receiver reads.
 
 mod demand;
+mod errqueue;
 mod pace;
 mod read;
 mod send;
+mod zerocopy;
 
 use clap::ValueEnum;
 use schemars::JsonSchema;
@@ -13,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use demand::{Demand, MAX_CHUNK};
 pub(crate) use read::{Reader, Reads};
 pub(crate) use send::send;
+pub(crate) use zerocopy::{Completed, Completions};
 
 /// Which way long flows go, seen from the measured machine.
 #[derive(

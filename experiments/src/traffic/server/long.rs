@@ -3,21 +3,22 @@
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Error, Result};
 
 use crate::traffic::cpus::CpuList;
-use crate::traffic::long::{self, Demand, Reader, Reads};
+use crate::traffic::long::{self, Completions, Demand, Reader, Reads};
 
 /// What the server does on a connection.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum End {
     /// It reads.
     Sink(Reads),
-    /// It sends.
-    Source,
+    /// It sends; without copying, if completions are to be counted.
+    Source(Option<Arc<Completions>>),
 }
 
 /// Starts the threads of one kind of end and says where each runs.
@@ -37,11 +38,11 @@ impl Ends {
     pub(super) fn serve(&mut self, stream: TcpStream) -> Result<()> {
         let kind = match self.end {
             End::Sink(_) => "long",
-            End::Source => "long-out",
+            End::Source(_) => "long-out",
         };
         let name = format!("{kind}-{}", self.served);
         let cpu = self.pin.as_ref().map(|list| list.round_robin(self.served));
-        let end = self.end;
+        let end = self.end.clone();
         self.served += 1;
         let context = format!("cannot start {name}");
         thread::Builder::new()
@@ -59,15 +60,15 @@ impl Ends {
 }
 
 impl End {
-    fn run(self, stream: &TcpStream, cpu: Option<CpuList>) -> Result<()> {
+    fn run(&self, stream: &TcpStream, cpu: Option<CpuList>) -> Result<()> {
         if let Some(cpu) = cpu {
             cpu.pin_current_thread()?;
         }
         // Linux sockets of a non-blocking listener do not inherit the flag; say what is relied on.
         stream.set_nonblocking(false).context("cannot make the connection blocking")?;
         match self {
-            Self::Sink(reads) => sink(stream, reads).context("cannot read"),
-            Self::Source => source(stream),
+            Self::Sink(reads) => sink(stream, *reads).context("cannot read"),
+            Self::Source(completions) => source(stream, completions.as_deref()),
         }
     }
 }
@@ -84,12 +85,12 @@ fn sink(stream: &TcpStream, reads: Reads) -> io::Result<()> {
     }
 }
 
-fn source(stream: &TcpStream) -> Result<()> {
+fn source(stream: &TcpStream, completions: Option<&Completions>) -> Result<()> {
     let demand = Demand::receive(stream)?;
     stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
     // Only the peer ends it, and that shows when there is something to send.
     let pacer = demand.pacer(Instant::now());
-    long::send(stream, demand.chunk(), pacer, || true).context("cannot send")
+    long::send(stream, demand.chunk(), pacer, completions, || true).context("cannot send")
 }
 
 /// Clients end with a reset, so that their ports are free at once.

@@ -6,6 +6,7 @@ mod rpc;
 
 use std::iter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, value_parser};
@@ -13,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::cpus::CpuList;
-use super::long::Reads;
+use super::long::{Completions, Reads};
 use super::stop::Stop;
 use super::wire;
 use long::{End, Ends};
@@ -34,6 +35,10 @@ pub(crate) struct ServerArgs {
     /// What becomes of the payload of long flows that come in.
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     long_reads: Reads,
+    /// Send long flows without copying them (MSG_ZEROCOPY); says at the end how many the kernel
+    /// copied all the same.
+    #[arg(long)]
+    long_zerocopy: bool,
     /// Port of the RPC service.
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
@@ -64,8 +69,9 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
     let long = listen(args.bind, args.long_port, "--long-port")?;
     let long_out = listen(args.bind, args.long_out_port, "--long-out-port")?;
     let rpc = listen(args.bind, args.rpc_port, "--rpc-port")?;
+    let completions = args.long_zerocopy.then(Arc::<Completions>::default);
     let mut sinks = Ends::new(End::Sink(args.long_reads), args.pin_long.clone());
-    let mut sources = Ends::new(End::Source, args.pin_long);
+    let mut sources = Ends::new(End::Source(completions.clone()), args.pin_long);
     let mut service = Service::start(args.rpc_threads, args.pin_rpc)?;
     println!("ready");
     let mut doors = [
@@ -73,8 +79,16 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
         Door { listener: long_out, serve: &mut |stream| sources.serve(stream) },
         Door { listener: rpc, serve: &mut |stream| service.serve(stream) },
     ];
+    accept_until(&stop, &mut doors)?;
+    if let Some(completions) = completions {
+        let completed = completions.so_far();
+        println!("{completed}");
+        if let Some(doubt) = completed.doubt() {
+            eprintln!("steer-bench: {doubt}");
+        }
+    }
     // The process ends here, and its threads and connections with it.
-    accept_until(&stop, &mut doors)
+    Ok(())
 }
 
 /// A port that listens, and what serves its connections.
