@@ -48,6 +48,16 @@ fn bad_specs_say_what_is_wrong() {
         ("arm", "[options]\narms = [\"fast\"]", "\"fast\" is no arm"),
         ("twice", "[options]\narms = [\"default\", \"default\"]", "--arms names default twice"),
         ("node", "[options]\nshape = \"1x4\"", "use a --shape with two nodes"),
+        (
+            "reads",
+            "[options]\nlong-direction = \"out\"\nlong-reads = \"touch\"",
+            "--long-reads is about the measured machine",
+        ),
+        (
+            "tool",
+            "[options]\nlong-tool = \"iperf3\"\nlong-zerocopy = true",
+            "--long-tool iperf3 sends and reads in its own way",
+        ),
         ("point", "[[point]]\nname = \"../x\"", "a name has letters, digits, - _ and . only"),
     ] {
         let header = if text.starts_with('[') { "question = \"?\"\nsource = \"x\"\n" } else { "" };

@@ -1,7 +1,8 @@
 //! The traffic end to end: server, client and hogs as processes on the loopback device.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,9 +34,21 @@ impl Running {
     }
 
     fn stop(mut self, signal: &str) -> Option<i32> {
+        self.signal(signal);
+        self.0.wait().unwrap().code()
+    }
+
+    /// Ends it; gives what it said after `ready`.
+    fn last_words(mut self) -> String {
+        self.signal("-TERM");
+        let mut words = String::new();
+        self.0.stdout.as_mut().unwrap().read_to_string(&mut words).unwrap();
+        words
+    }
+
+    fn signal(&self, signal: &str) {
         let id = self.0.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-        self.0.wait().unwrap().code()
     }
 }
 
@@ -46,22 +59,35 @@ impl Drop for Running {
     }
 }
 
-/// Two ports nobody uses right now.
-fn free_ports() -> (String, String) {
-    let listeners = [(); 2].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    let [long, rpc] = listeners.map(|listener| listener.local_addr().unwrap().port().to_string());
-    (long, rpc)
+/// Where a server listens.
+struct Ports {
+    long: String,
+    long_out: String,
+    rpc: String,
 }
 
-fn server(ports: &(String, String), more: &[&str]) -> Running {
-    let args = ["server", "--bind", "127.0.0.1", "--long-port", &ports.0, "--rpc-port", &ports.1];
-    Running::start(&[&args, more].concat())
+impl Ports {
+    /// Ports nobody uses right now.
+    fn free() -> Self {
+        let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let [long, long_out, rpc] =
+            listeners.map(|listener| listener.local_addr().unwrap().port().to_string());
+        Self { long, long_out, rpc }
+    }
+
+    fn flags(&self) -> [&str; 6] {
+        let Self { long, long_out, rpc } = self;
+        ["--long-port", long, "--long-out-port", long_out, "--rpc-port", rpc]
+    }
 }
 
-fn client(ports: &(String, String), more: &[&str]) -> Command {
+fn server(ports: &Ports, more: &[&str]) -> Running {
+    Running::start(&[&["server", "--bind", "127.0.0.1"][..], &ports.flags(), more].concat())
+}
+
+fn client(ports: &Ports, more: &[&str]) -> Command {
     let mut command = Command::new(cargo_bin!("steer-bench"));
-    command.args(["client", "--server", "127.0.0.1", "--json"]);
-    command.args(["--long-port", &ports.0, "--rpc-port", &ports.1]).args(more);
+    command.args(["client", "--server", "127.0.0.1", "--json"]).args(ports.flags()).args(more);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -75,30 +101,42 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-#[test]
-fn traffic_flows_and_is_counted() {
-    let ports = free_ports();
-    let server = server(&ports, &["--rpc-threads", "2", "--pin-long", "0", "--pin-rpc", "0"]);
-    let hog = Running::start(&["hog", "--cpus", "0"]);
-    let flags = ["--long-flows", "2", "--long-rate", "8Mbit", "--long-chunk", "64KiB"];
-    let more = ["--rpc-connections", "3", "--warmup", "0.3", "--duration", "1"];
-    let output = client(&ports, &[flags, more].concat()).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(stderr(&output).lines().any(|line| line == "warm"), "{output:?}");
+/// Flags for two flows of 8 Mbit/s in chunks of 64 KiB, measured for a second, and more.
+fn paced(more: &'static str) -> Vec<&'static str> {
+    const FLAGS: &str =
+        "--long-flows 2 --long-rate 8Mbit --long-chunk 64KiB --warmup 0.3 --duration 1";
+    FLAGS.split(' ').chain(more.split(' ')).collect()
+}
 
-    let report = json(&output);
-    assert_eq!(report["version"], 1);
+/// That flows as [`paced`] asks for them moved what they should have, whichever way.
+fn assert_long_flows_kept_their_rate(report: &Value) {
     assert_eq!(report["errors"], serde_json::json!([]));
     let seconds = report["duration_s"].as_f64().unwrap();
     assert!(seconds >= 1.0);
     let flows = report["long"]["per_flow_bytes"].as_array().unwrap();
     assert_eq!(flows.len(), 2);
     for bytes in flows {
-        // One chunk may be under way at each end of the measured time.
-        let most = 1e6 * seconds + 2.0 * 65_536.0;
+        let due = 1e6 * seconds;
+        // One chunk may be under way at each end of the measured time; a busy machine may be late.
+        let expected = due / 2.0..=due + 2.0 * 65_536.0;
         let bytes = bytes.as_f64().unwrap();
-        assert!(bytes > 0.0 && bytes <= most, "{bytes} of at most {most}");
+        assert!(expected.contains(&bytes), "{bytes}, expected {expected:?}");
     }
+}
+
+#[test]
+fn traffic_flows_and_is_counted() {
+    let ports = Ports::free();
+    let server = server(&ports, &["--rpc-threads", "2", "--pin-long", "0", "--pin-rpc", "0"]);
+    let hog = Running::start(&["hog", "--cpus", "0"]);
+    let output = client(&ports, &paced("--rpc-connections 3")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(stderr(&output).lines().any(|line| line == "warm"), "{output:?}");
+
+    let report = json(&output);
+    assert_eq!(report["version"], 1);
+    assert!(report["long"]["zerocopy"].is_null(), "{report}");
+    assert_long_flows_kept_their_rate(&report);
     assert_eq!(report["rpc"]["connections"], 3);
     assert_eq!(report["rpc"]["size"], 4096);
     assert!(report["rpc"]["count"].as_u64().unwrap() > 0);
@@ -112,8 +150,77 @@ fn traffic_flows_and_is_counted() {
 }
 
 #[test]
+fn the_server_sends_long_flows_to_who_asks() {
+    let ports = Ports::free();
+    let server = server(&ports, &["--pin-long", "0"]);
+    let flags = paced("--long-direction out --rpc-connections 1");
+    let mut running = client(&ports, &flags).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(running.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "warm\n");
+    assert!(server.thread_names().contains(&"long-out-1".into()), "{:?}", server.thread_names());
+    let report = json(&running.wait_with_output().unwrap());
+    assert_long_flows_kept_their_rate(&report);
+    assert!(report["rpc"]["count"].as_u64().unwrap() > 0);
+    // Its threads see that the client has left, at the next chunk.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while server.thread_names().iter().any(|name| name.starts_with("long-out")) {
+        assert!(Instant::now() < deadline, "{:?}", server.thread_names());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn unlimited_flows_move_bytes_both_ways() {
+    let ports = Ports::free();
+    let _server = server(&ports, &[]);
+    for direction in ["in", "out"] {
+        let flags = ["--long-direction", direction, "--rpc-connections", "0"];
+        let more = ["--warmup", "0.1", "--duration", "0.3"];
+        let report = json(&client(&ports, &[flags, more].concat()).output().unwrap());
+        assert_eq!(report["errors"], serde_json::json!([]), "{direction}");
+        let flows = report["long"]["per_flow_bytes"].as_array().unwrap();
+        assert!(flows.iter().all(|bytes| bytes.as_u64().unwrap() > 0), "{direction}: {flows:?}");
+    }
+}
+
+#[test]
+fn however_the_sink_reads_the_same_bytes_arrive() {
+    for reads in ["copy", "touch", "discard"] {
+        let ports = Ports::free();
+        let _server = server(&ports, &["--long-reads", reads]);
+        let output = client(&ports, &paced("--rpc-connections 0")).output().unwrap();
+        assert_long_flows_kept_their_rate(&json(&output));
+    }
+}
+
+#[test]
+fn zero_copy_moves_the_same_bytes_and_says_what_was_copied() {
+    let ports = Ports::free();
+    let receiver = server(&ports, &[]);
+    let flags = paced("--rpc-connections 0 --long-zerocopy");
+    let report = json(&client(&ports, &flags).output().unwrap());
+    assert_long_flows_kept_their_rate(&report);
+    let zerocopy = &report["long"]["zerocopy"];
+    assert!(zerocopy["sends"].as_u64().unwrap() > 10, "{zerocopy}");
+    assert_eq!(zerocopy["sends"], zerocopy["copied"], "loopback copies");
+    assert_eq!(receiver.last_words(), "", "it sends nothing");
+
+    let sender = server(&ports, &["--long-zerocopy"]);
+    let flags = paced("--rpc-connections 0 --long-direction out");
+    let report = json(&client(&ports, &flags).output().unwrap());
+    assert_long_flows_kept_their_rate(&report);
+    assert!(report["long"]["zerocopy"].is_null(), "the client sends nothing");
+    // Its threads count the last sends once they have seen that the client has left.
+    std::thread::sleep(Duration::from_secs(1));
+    let words = sender.last_words();
+    let counts: Vec<u64> = words.split(' ').filter_map(|word| word.trim().parse().ok()).collect();
+    assert!(matches!(counts[..], [sends, copied] if sends > 10 && copied == sends), "{words}");
+}
+
+#[test]
 fn messages_larger_than_any_buffer_arrive() {
-    let ports = free_ports();
+    let ports = Ports::free();
     let _server = server(&ports, &[]);
     let flags = ["--long-flows", "0", "--rpc-connections", "2", "--rpc-size", "3MiB"];
     let output = client(&ports, &[&flags[..], &["--warmup", "0", "--duration", "0.5"]].concat());
@@ -125,7 +232,7 @@ fn messages_larger_than_any_buffer_arrive() {
 
 #[test]
 fn source_ports_are_fixed_and_free_again_at_once() {
-    let ports = free_ports();
+    let ports = Ports::free();
     let server = server(&ports, &[]);
     // Below the range the kernel hands out, so that no other connection has them.
     let flags = ["--source-port", "20000", "--long-rate", "1Mbit", "--rpc-connections", "2"];
@@ -147,7 +254,7 @@ fn source_ports_are_fixed_and_free_again_at_once() {
 
 #[test]
 fn an_unreachable_server_is_one_clear_error() {
-    let output = client(&free_ports(), &[]).output().unwrap();
+    let output = client(&Ports::free(), &[]).output().unwrap();
     assert!(!output.status.success());
     assert!(output.stdout.is_empty());
     let stderr = stderr(&output);
@@ -158,7 +265,7 @@ fn an_unreachable_server_is_one_clear_error() {
 
 #[test]
 fn a_server_killed_mid_run_leaves_a_partial_result() {
-    let ports = free_ports();
+    let ports = Ports::free();
     let server = server(&ports, &[]);
     let mut child = client(&ports, &["--warmup", "0.2", "--duration", "60"]).spawn().unwrap();
     let mut line = String::new();
@@ -179,10 +286,11 @@ fn a_server_killed_mid_run_leaves_a_partial_result() {
 #[test]
 fn a_server_that_never_answers_does_not_hang_the_client() {
     // Connections are completed by the kernel's backlog; nobody ever accepts or replies.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     let flags = ["--rpc-connections", "2", "--warmup", "0", "--duration", "0.3"];
-    let output = client(&(port.clone(), port), &flags).output().unwrap();
+    let ports = Ports { long: port.clone(), long_out: port.clone(), rpc: port };
+    let output = client(&ports, &flags).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let errors = json(&output)["errors"].to_string();
     assert!(errors.contains("had no reply"), "{errors}");
@@ -190,14 +298,43 @@ fn a_server_that_never_answers_does_not_hang_the_client() {
 
 #[test]
 fn strangers_do_not_disturb_the_service() {
-    let ports = free_ports();
+    let ports = Ports::free();
     let _server = server(&ports, &["--rpc-threads", "1"]);
-    let mut stranger = std::net::TcpStream::connect(format!("127.0.0.1:{}", ports.1)).unwrap();
-    std::io::Write::write_all(&mut stranger, b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let mut stranger = TcpStream::connect(format!("127.0.0.1:{}", ports.rpc)).unwrap();
+    stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     // The server hangs up; reset or end of stream depends on what it had read.
     let _ = stranger.read(&mut [0; 64]);
     let flags = ["--long-flows", "0", "--warmup", "0", "--duration", "0.3"];
     assert!(client(&ports, &flags).status().unwrap().success());
+}
+
+#[test]
+fn demands_that_make_no_sense_are_refused() {
+    const UNLIMITED: u64 = 0;
+    let demand = |magic: &[u8; 8], bits: u64, chunk: u64, first_us: u64| {
+        let numbers = [bits, chunk, first_us].map(u64::to_le_bytes).concat();
+        [&magic[..], &numbers].concat()
+    };
+    let ports = Ports::free();
+    let _server = server(&ports, &[]);
+    let ask = |bytes: &[u8]| {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", ports.long_out)).unwrap();
+        stream.write_all(bytes).unwrap();
+        let mut answer = [0; 64];
+        // The server hangs up; reset or end of stream depends on what it had read.
+        stream.read(&mut answer).unwrap_or_default()
+    };
+    for (what, bytes) in [
+        ("a stranger", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec()),
+        ("another version", demand(b"steerlg0", UNLIMITED, 4096, 0)),
+        ("no chunk", demand(b"steerlg1", UNLIMITED, 0, 0)),
+        ("an endless chunk", demand(b"steerlg1", UNLIMITED, u64::MAX, 0)),
+        ("an endless pause", demand(b"steerlg1", 1, 65_536, 0)),
+        ("an endless delay", demand(b"steerlg1", UNLIMITED, 4096, u64::MAX)),
+    ] {
+        assert_eq!(ask(&bytes), 0, "{what}");
+    }
+    assert!(ask(&demand(b"steerlg1", UNLIMITED, 4096, 0)) > 0, "the others are served on");
 }
 
 #[test]
@@ -210,6 +347,12 @@ fn bad_flags_say_what_is_wrong() {
         ("client --server x --rpc-size 17MiB", "at most 16777216 bytes"),
         ("client --server x --duration 0", "must be longer than 0"),
         ("client --server x --warmup=-1", "between 0 and 86400"),
+        ("client --server x --long-rate 1kbit", "is the most: raise the rate"),
+        ("client --server x --long-direction up", "[possible values: in, out]"),
+        (
+            "client --server x --long-direction out --long-zerocopy",
+            "with --long-direction out give it to the server",
+        ),
         ("client --server x --source-port 0", "0 is not in 1..=65535"),
         ("client --server x --long-flows 0 --rpc-connections 0", "nothing to do"),
         ("client --server 127.0.0.1 --source-port 65535 --long-flows 2", "leaves no room"),
@@ -217,6 +360,7 @@ fn bad_flags_say_what_is_wrong() {
         ("server --pin-long 2-1", "\"2-1\" is no CPU or range"),
         ("server --pin-rpc 1000", "--pin-rpc: cannot run on CPUs 1000"),
         ("server --rpc-threads 0", "0 is not in 1..=1024"),
+        ("server --long-reads twice", "[possible values: copy, touch, discard]"),
         ("server --bind nowhere", "--bind"),
         ("hog", "--cpus <LIST>"),
         ("hog --cpus 1000", "--cpus: cannot run on CPUs 1000"),
@@ -231,10 +375,11 @@ fn bad_flags_say_what_is_wrong() {
 
 #[test]
 fn a_taken_port_names_its_flag() {
-    let ports = free_ports();
-    let _taken = std::net::TcpListener::bind(format!("127.0.0.1:{}", ports.1)).unwrap();
-    let args = ["server", "--bind", "127.0.0.1", "--long-port", &ports.0, "--rpc-port", &ports.1];
-    let output = Command::new(cargo_bin!("steer-bench")).args(args).output().unwrap();
+    let ports = Ports::free();
+    let _taken = TcpListener::bind(format!("127.0.0.1:{}", ports.rpc)).unwrap();
+    let args = ["server", "--bind", "127.0.0.1"];
+    let mut command = Command::new(cargo_bin!("steer-bench"));
+    let output = command.args(args).args(ports.flags()).output().unwrap();
     assert!(!output.status.success());
     assert!(stderr(&output).contains("--rpc-port changes it"), "{output:?}");
 }

@@ -1,6 +1,7 @@
 //! What a result is about, in a title and a line.
 
 use crate::result::AbResult;
+use crate::traffic::long::Direction;
 
 /// Who is compared with whom.
 pub(super) fn title(result: &AbResult) -> String {
@@ -14,11 +15,15 @@ pub(super) fn title(result: &AbResult) -> String {
 /// What, where and how often, in a line; what is unknown is left out.
 pub(super) fn subtitle(result: &AbResult) -> String {
     let (machine, work) = (&result.environment, &result.workload);
+    let long = match work.long_direction {
+        Direction::In => "long flows",
+        Direction::Out => "outgoing long flows",
+    };
     let parts = [
         machine.subject_version.clone(),
         machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
         machine.shape.as_ref().map(|shape| format!("{shape} CPUs")),
-        Some(format!("{} long flows at {}", work.long_flows, work.long_rate)),
+        Some(format!("{} {long} at {}", work.long_flows, work.long_rate)),
         Some(format!("{} RPC connections of {}", work.rpc_connections, work.rpc_size)),
         Some(format!("{} interleaved rounds", result.pairs)),
         machine.started.clone(),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::cpu::CpuRecord;
 use super::metrics::{METRICS, Metric};
 use crate::stats::Ratio;
+use crate::traffic::long::{Direction, Reads};
 
 /// The result of one A/B run: the same workload under several arms, interleaved, in one or more
 /// steering worlds.
@@ -134,6 +135,15 @@ pub(crate) struct Workload {
     pub(crate) long_rate: String,
     /// Program that sent the long flows: `builtin` or `iperf3`.
     pub(crate) long_tool: String,
+    /// Which way the long flows went; `in` where it is absent.
+    #[serde(default)]
+    pub(crate) long_direction: Direction,
+    /// What the measured machine did with the payload that came in; `copy` where it is absent.
+    #[serde(default)]
+    pub(crate) long_reads: Reads,
+    /// Whether the long flows were to be sent without a copy (MSG_ZEROCOPY); not where it is absent.
+    #[serde(default)]
+    pub(crate) long_zerocopy: bool,
     /// RPC connections, each with one request outstanding.
     pub(crate) rpc_connections: u32,
     /// Size of every request and reply, as given on the command line, like `4KiB`.

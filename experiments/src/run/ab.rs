@@ -107,6 +107,7 @@ pub(super) const UNFINISHED: &str = "unfinished:";
 impl AbArgs {
     /// Checks what the flags' types cannot.
     pub(super) fn check(&self) -> Result<()> {
+        self.workload.check()?;
         for (index, arm) in self.arms.iter().enumerate() {
             let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
             ensure!(!twice, "--arms names {} twice", arm.name);

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::arm::Arm;
@@ -13,6 +14,7 @@ use super::workload::{WorkloadArgs, words};
 use super::{cpu, scheduler};
 use crate::guest::Link;
 use crate::result::CpuRecord;
+use crate::traffic::long::Completed;
 
 /// For programs that only have to bind, or to attach, in an emulated guest.
 const START: Duration = Duration::from_secs(60);
@@ -22,6 +24,7 @@ const SET_UP: Duration = Duration::from_secs(4);
 /// How far apart the windows of client and observer may begin.
 const APART: Duration = Duration::from_millis(500);
 const OBSERVER: &str = "observer";
+const SERVER: &str = "server";
 
 /// What a sample gives.
 pub(super) struct Measured {
@@ -61,15 +64,22 @@ pub(super) fn take(
         "the scheduler was thrown out during the sample: {}",
         bed.link().read("/sys/kernel/sched_ext/state")?
     );
+    let mut doubts = Vec::new();
     for program in &programs {
-        bed.link().stop(program).with_context(|| format!("stopping {program}"))?;
+        let ended = bed.link().stop(program).with_context(|| format!("stopping {program}"))?;
+        if program == SERVER {
+            let lines = ended.stderr.lines();
+            let lines = lines.map(|line| line.strip_prefix("steer-bench: ").unwrap_or(line));
+            doubts.extend(lines.map(|line| format!("the server: {line}")));
+        }
     }
+    doubts.extend(copied(&client).map(|doubt| format!("the client: {doubt}")));
     let observe = detach(bed.link())?;
     let cpu = cpu.and_then(|()| cpu::close(bed.link()));
     if loaded.is_some() {
         scheduler::unload(bed.link(), libc::SIGINT)?;
     }
-    let mut doubts = bed.afterwards()?;
+    doubts.extend(bed.afterwards()?);
     doubts.extend(apart(window, warm));
     // The other figures do not need it, and not every kernel has performance events.
     let cpu = cpu.map_err(|why| doubts.push(format!("what the CPUs did is not known: {why:#}")));
@@ -107,6 +117,12 @@ fn apart(observer: Instant, client: Instant) -> Option<String> {
     })
 }
 
+/// Whether what the client was to send without a copy was copied.
+fn copied(client: &Value) -> Option<String> {
+    let completed = Completed::deserialize(client.pointer("/long/zerocopy")?);
+    completed.ok()?.doubt()
+}
+
 /// Starts what serves and what disturbs; gives the names of the programs.
 fn serve(
     link: &mut Link,
@@ -121,7 +137,7 @@ fn serve(
         programs.push(name);
         anyhow::Ok(())
     };
-    start("server".to_owned(), workload.server(arm.pinned, layout), "ready")?;
+    start(SERVER.to_owned(), workload.server(arm.pinned, layout), "ready")?;
     for (flow, argv) in workload.iperf_servers(arm.pinned, layout).into_iter().enumerate() {
         start(format!("iperf3-{flow}"), argv, "Server listening")?;
     }

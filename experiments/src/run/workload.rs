@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, ensure};
 use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 
@@ -12,6 +12,7 @@ use crate::lab::facts::joined;
 use crate::lab::net;
 use crate::result;
 use crate::traffic::load::Load;
+use crate::traffic::long::{Direction, Reads, word};
 use crate::traffic::units::{Rate, Size};
 
 /// First port of the iperf3 servers, one per long flow.
@@ -20,7 +21,7 @@ const IPERF_PORT: u16 = 5301;
 /// Traffic, and what runs beside it; the same in every arm.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkloadArgs {
-    /// Long flows to the measured machine.
+    /// Long flows.
     #[arg(long, value_name = "N", default_value_t = 2)]
     long_flows: u16,
     /// Rate of each. Unlimited flows make the emulator's noise drown every difference; with --agent
@@ -31,6 +32,15 @@ pub(crate) struct WorkloadArgs {
     /// Program that sends and receives the long flows.
     #[arg(long, value_name = "TOOL", default_value = "builtin")]
     pub(super) long_tool: LongTool,
+    /// Which way the long flows go.
+    #[arg(long, value_name = "WAY", value_enum, default_value_t)]
+    long_direction: Direction,
+    /// What the measured machine does with the payload of long flows that come in.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    long_reads: Reads,
+    /// Send the long flows without copying them (MSG_ZEROCOPY).
+    #[arg(long)]
+    long_zerocopy: bool,
     /// RPC connections, each with one request outstanding.
     #[arg(long, value_name = "N", default_value_t = 16)]
     rpc_connections: u16,
@@ -61,6 +71,26 @@ pub(crate) enum LongTool {
 }
 
 impl WorkloadArgs {
+    /// Checks what the flags' types cannot.
+    ///
+    /// # Errors
+    /// Names flags that do not go together.
+    pub(super) fn check(&self) -> Result<()> {
+        let reads_as_ever = self.long_reads == Reads::default();
+        ensure!(
+            self.long_tool == LongTool::Builtin
+                || reads_as_ever && self.long_direction == Direction::In && !self.long_zerocopy,
+            "--long-tool iperf3 sends and reads in its own way, to the measured machine: leave out \
+             --long-direction, --long-reads and --long-zerocopy"
+        );
+        ensure!(
+            reads_as_ever || self.long_direction == Direction::In,
+            "--long-reads is about the measured machine, which reads nothing with --long-direction \
+             out: leave out one of them"
+        );
+        Ok(())
+    }
+
     /// Traffic before the sample, at the least.
     pub(super) fn warmup(&self) -> Duration {
         Duration::from_secs(self.warmup.into())
@@ -78,6 +108,10 @@ impl WorkloadArgs {
             "--bind {} --rpc-threads {}",
             layout.address, self.rpc_threads
         )));
+        argv.push(format!("--long-reads={}", word(&self.long_reads)));
+        if self.long_zerocopy && self.long_direction == Direction::Out {
+            argv.push("--long-zerocopy".to_owned());
+        }
         if pinned {
             let (long, rpc) = (joined(&layout.long_cpus), joined(&layout.rpc_cpus));
             argv.extend(words(&format!("--pin-long {long} --pin-rpc {rpc}")));
@@ -118,6 +152,8 @@ impl WorkloadArgs {
         Ok(Load {
             long_flows: if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 },
             long_rate: rate.bits_per_s(),
+            long_direction: self.long_direction,
+            long_zerocopy: self.long_zerocopy && self.long_direction == Direction::In,
             rpc_connections: self.rpc_connections,
             rpc_size: size.bytes(),
             warmup_s: warmup.as_secs_f64(),
@@ -158,6 +194,9 @@ impl WorkloadArgs {
                 LongTool::Builtin => "builtin".to_owned(),
                 LongTool::Iperf3 => "iperf3".to_owned(),
             },
+            long_direction: self.long_direction,
+            long_reads: self.long_reads,
+            long_zerocopy: self.long_zerocopy,
             rpc_connections: self.rpc_connections.into(),
             rpc_size: self.rpc_size.clone(),
             rpc_threads: self.rpc_threads.into(),

@@ -7,6 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use super::long::{Direction, word};
+
 /// The traffic of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,6 +17,10 @@ pub(crate) struct Load {
     pub(crate) long_flows: u16,
     /// Bits per second of each; `None` for unlimited.
     pub(crate) long_rate: Option<u64>,
+    /// Which way they go.
+    pub(crate) long_direction: Direction,
+    /// Whether the client sends them without copying.
+    pub(crate) long_zerocopy: bool,
     /// RPC connections.
     pub(crate) rpc_connections: u16,
     /// Bytes of every request and every reply.
@@ -28,20 +34,25 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Arguments of the `steer-bench` that does it; its own flags say which numbers are too large.
+    /// Arguments of the `steer-bench` that does it; its own flags say what does not go
+    /// together, and which numbers are too large.
     pub(crate) fn arguments(&self, server: IpAddr) -> Vec<String> {
         let rate = self.long_rate.map_or_else(|| "max".to_owned(), |bits| format!("{bits}bit"));
         let flags = [
             format!("--server={server}"),
             format!("--long-flows={}", self.long_flows),
             format!("--long-rate={rate}"),
+            format!("--long-direction={}", word(&self.long_direction)),
             format!("--rpc-connections={}", self.rpc_connections),
             format!("--rpc-size={}", self.rpc_size),
             format!("--warmup={}", self.warmup_s),
             format!("--duration={}", self.duration_s),
             format!("--source-port={}", self.source_port),
         ];
-        ["client".to_owned(), "--json".to_owned()].into_iter().chain(flags).collect()
+        let mut arguments = vec!["client".to_owned(), "--json".to_owned()];
+        arguments.extend(flags);
+        arguments.extend(self.long_zerocopy.then(|| "--long-zerocopy".to_owned()));
+        arguments
     }
 
     /// Warm-up and measured time together.
@@ -55,5 +66,59 @@ impl Load {
         let sum =
             span(self.warmup_s, "a warm-up")?.checked_add(span(self.duration_s, "a duration")?);
         sum.context("warm-up and duration together are too long")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::Parser;
+    use serde_json::{json, to_value};
+
+    fn load(long_direction: Direction, long_zerocopy: bool) -> Load {
+        Load {
+            long_flows: 2,
+            long_rate: Some(40_000_000),
+            long_direction,
+            long_zerocopy,
+            rpc_connections: 16,
+            rpc_size: 4096,
+            warmup_s: 2.0,
+            duration_s: 8.0,
+            source_port: 20_000,
+        }
+    }
+
+    #[test]
+    fn the_client_has_the_flags_that_it_is_given() {
+        for load in
+            [load(Direction::In, false), load(Direction::In, true), load(Direction::Out, false)]
+        {
+            let arguments = load.arguments([127, 0, 0, 1].into());
+            let command = ["steer-bench".to_owned()].into_iter().chain(arguments);
+            let parsed = Cli::try_parse_from(command).unwrap();
+            let parsed = format!("{parsed:?}");
+            let direction = format!("long_direction: {:?}", load.long_direction);
+            let zerocopy = format!("long_zerocopy: {}", load.long_zerocopy);
+            assert!(parsed.contains(&direction) && parsed.contains(&zerocopy), "{parsed}");
+        }
+    }
+
+    #[test]
+    fn a_load_that_arrives_is_what_was_sent_or_refused() {
+        let sent = load(Direction::Out, true);
+        let message = to_value(&sent).unwrap();
+        assert_eq!(serde_json::from_value::<Load>(message.clone()).unwrap(), sent);
+        for (field, value) in [
+            ("long_direction", json!("sideways")),
+            ("long_direction", json!(null)),
+            ("long_zerocopy", json!("yes")),
+            ("long_reads", json!("copy")),
+        ] {
+            let mut message = message.clone();
+            message[field] = value;
+            assert!(serde_json::from_value::<Load>(message).is_err(), "{field}");
+        }
     }
 }

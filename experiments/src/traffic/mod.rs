@@ -5,8 +5,14 @@ pub(crate) mod cpus;
 pub(crate) mod generator;
 pub(crate) mod hog;
 pub(crate) mod load;
+pub(crate) mod long;
 mod poll;
 pub(crate) mod server;
 pub(crate) mod stop;
 pub(crate) mod units;
 mod wire;
+
+use std::time::Duration;
+
+/// How often a thread that waits looks whether it shall go on.
+const LOOK: Duration = Duration::from_millis(100);

@@ -34,6 +34,11 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
+    /// A rate in bits per second; 0 for unlimited.
+    pub(crate) fn of(bits_per_s: u64) -> Self {
+        Self { bits_per_s: (bits_per_s > 0).then_some(bits_per_s) }
+    }
+
     /// Bits per second; `None` when the rate is unlimited.
     pub(crate) fn bits_per_s(self) -> Option<u64> {
         self.bits_per_s
@@ -54,7 +59,7 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self, String> {
         const HELP: &str = "write a rate in bits per second like 40Mbit or 1.5Gbit, or max";
         if matches!(text, "0" | "max") {
-            return Ok(Self { bits_per_s: None });
+            return Ok(Self::of(0));
         }
         // A bare number could be bits or bytes: the unit has to be said.
         let number = ["bit/s", "bit", "bps"]
@@ -62,8 +67,7 @@ impl FromStr for Rate {
             .find_map(|unit| text.strip_suffix(unit))
             .ok_or_else(|| format!("no unit; {HELP}"))?;
         match parse_size::parse_size(number) {
-            Ok(0) => Ok(Self { bits_per_s: None }),
-            Ok(bits) => Ok(Self { bits_per_s: Some(bits) }),
+            Ok(bits) => Ok(Self::of(bits)),
             Err(error) => Err(format!("{error}; {HELP}")),
         }
     }

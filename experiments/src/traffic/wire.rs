@@ -1,5 +1,6 @@
-//! What goes over the connections. Long flows are bytes without structure. An RPC connection opens
-//! with a [`Hello`] that fixes the message size; then requests and replies of that size alternate.
+//! What goes over the connections. Long flows are bytes without structure; one that the server sends
+//! is asked for with a [`Demand`](super::long::Demand) first. An RPC connection opens with a
+//! [`Hello`] that fixes the message size; then requests and replies of that size alternate.
 
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -7,6 +8,8 @@ use anyhow::{Result, bail};
 
 /// Port of the long-flow sink, unless told otherwise.
 pub(crate) const LONG_PORT: u16 = 5201;
+/// Port where long flows are sent from, unless told otherwise.
+pub(crate) const LONG_OUT_PORT: u16 = 5203;
 /// Port of the RPC service, unless told otherwise.
 pub(crate) const RPC_PORT: u16 = 5202;
 /// The largest RPC message in bytes, so that a stray client cannot ask for endless replies.

@@ -66,6 +66,7 @@ const CHECKS: [Check; 11] = [
 pub(crate) fn run(args: TestArgs) -> Result<()> {
     let checks: Vec<&Check> = CHECKS.iter().filter(|check| check.0.contains(&args.only)).collect();
     ensure!(!checks.is_empty(), "no check's name contains {:?}", args.only);
+    args.workload.check()?;
     let progress = Progress::rounds(checks.len() as u64);
     let mut bench = args.bench(&progress)?;
     let mut boots = 1;

@@ -78,8 +78,10 @@ pub(super) fn declared_class(bench: &mut Bench) -> Result<()> {
         let cgroup = format!("/sys/fs/cgroup/lab/{name}");
         let server = format!(
             "mkdir -p {cgroup}; echo $$ > {cgroup}/cgroup.procs; \
-             exec steer-bench server --rpc-threads 2 --rpc-port {port} --long-port {}",
-            port + 10
+             exec steer-bench server --rpc-threads 2 --rpc-port {port} --long-port {} \
+             --long-out-port {}",
+            port + 10,
+            port + 20
         );
         bench.guest.link.spawn(name, &["sh", "-c", &server])?;
         bench.guest.link.expect(name, "ready", PATIENCE)?;

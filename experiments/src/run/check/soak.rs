@@ -57,6 +57,7 @@ const CHURN: [(&str, &str); 4] = [
 /// # Errors
 /// At the first thing that fails; with what the guest's kernel said.
 pub(crate) fn run(mut args: SoakArgs) -> Result<()> {
+    args.workload.check()?;
     args.guest.extra.push(tool::installed("stress-ng", "apt install stress-ng")?);
     let progress = Progress::rounds(args.minutes.into());
     let guest = Guest::boot(&args.guest, None, &progress)?;

@@ -8,6 +8,7 @@ use anyhow::{Context, Error, Result, bail};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::ClientArgs;
+use crate::traffic::long::Direction;
 
 /// Longest time to open all connections.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -44,8 +45,12 @@ impl Connections {
             };
             sources.into_iter().enumerate().map(connect_one).collect()
         };
+        let long_port = match args.long_direction {
+            Direction::In => args.long_port,
+            Direction::Out => args.long_out_port,
+        };
         Ok(Self {
-            long: open("long flow", args.long_port, long_sources)?,
+            long: open("long flow", long_port, long_sources)?,
             rpc: open("RPC connection", args.rpc_port, rpc_sources)?,
         })
     }

@@ -14,12 +14,13 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::ClientArgs;
 use super::connect::Connections;
-use super::long;
-use super::pace::Pacer;
-use super::phase::{LOOK, Phase, PhaseCell};
+use super::long::End;
+use super::phase::{Phase, PhaseCell};
 use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
 use super::rpc::{self, Caller};
-use super::tcp_info::bytes_acked;
+use super::tcp_info::{bytes_acked, bytes_received};
+use crate::traffic::LOOK;
+use crate::traffic::long::{Completions, Demand, Direction};
 
 /// Longest time from the end of the run to the end of its threads.
 const GRACE: Duration = rpc::DRAIN.saturating_add(Duration::from_secs(5));
@@ -36,6 +37,9 @@ pub(super) struct Crew {
     phase: Arc<PhaseCell>,
     /// The long flows, to ask the kernel how far they are.
     flows: Vec<Arc<TcpStream>>,
+    direction: Direction,
+    /// What the kernel tells of the sends, if they are without a copy.
+    completions: Option<Arc<Completions>>,
     ended: Receiver<Ended>,
     running: usize,
     latencies: Histogram<u64>,
@@ -58,6 +62,8 @@ impl Crew {
         let mut crew = Self {
             phase: Arc::default(),
             flows: connections.long.into_iter().map(Arc::new).collect(),
+            direction: args.long_direction,
+            completions: args.long_zerocopy.then(Arc::default),
             ended,
             running: 0,
             latencies: new_histogram(),
@@ -69,18 +75,21 @@ impl Crew {
     }
 
     fn start_flows(&mut self, args: &ClientArgs, report: &Sender<Ended>) -> Result<()> {
-        let chunk: Arc<[u8]> = vec![0; args.long_chunk.bytes() as usize].into();
-        let interval = args.long_rate.time_for(args.long_chunk.bytes());
+        let end = match self.direction {
+            Direction::In => End::Source(self.completions.clone()),
+            Direction::Out => End::Sink,
+        };
+        let (rate, chunk) = (args.long_rate, args.long_chunk.bytes());
+        let interval = rate.time_for(chunk).unwrap_or_default();
         let start = Instant::now();
         for (index, flow) in (0..).zip(&self.flows) {
             // Evenly shifted, so that the chunks of equal flows do not always collide.
-            let shift = interval.unwrap_or_default() * index / u32::from(args.long_flows);
-            let pacer = Pacer::new(start + shift, interval);
-            let (flow, chunk) = (Arc::clone(flow), Arc::clone(&chunk));
+            let demand = Demand::new(rate, chunk, interval * index / u32::from(args.long_flows))?;
+            let (end, flow) = (end.clone(), Arc::clone(flow));
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("long-{index}"), move || {
-                let result = long::run(&flow, &chunk, pacer, &phase);
+                let result = end.run(&flow, &demand, start, &phase);
                 let result = result.with_context(|| format!("long flow {index}"));
                 // Nobody listens only when the client has already given up on its threads.
                 drop(report.send(Ended { latencies: None, result }));
@@ -167,7 +176,11 @@ impl Crew {
 
     /// Bytes each long flow has delivered so far.
     fn sample(&mut self) -> Vec<u64> {
-        let sample: Result<_, _> = self.flows.iter().map(|flow| bytes_acked(flow)).collect();
+        let delivered = match self.direction {
+            Direction::In => bytes_acked,
+            Direction::Out => bytes_received,
+        };
+        let sample: Result<_, _> = self.flows.iter().map(|flow| delivered(flow)).collect();
         sample.unwrap_or_else(|error| {
             let error = Error::new(error).context("cannot tell how far the long flows are");
             self.errors.push(format!("{error:#}"));
@@ -185,7 +198,10 @@ impl Crew {
         // Without a sample of every flow at both ends there is nothing to tell.
         let long = window
             .filter(|window| args.long_flows > 0 && window.per_flow_bytes.len() == self.flows.len())
-            .map(|window| LongReport::new(window.per_flow_bytes, window.length));
+            .map(|window| {
+                let completed = self.completions.as_ref().map(|completions| completions.so_far());
+                LongReport::new(window.per_flow_bytes, window.length, completed)
+            });
         ClientReport {
             version: ClientReport::VERSION,
             duration_s: length.unwrap_or_default().as_secs_f64(),

@@ -1,47 +1,62 @@
-//! One long flow: sends chunk after chunk at its pace until the run drains.
+//! One long flow of the client, whichever way it goes.
 
+use std::io::{ErrorKind, Write};
 use std::net::TcpStream;
-use std::thread;
+use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
-use super::pace::Pacer;
-use super::phase::{LOOK, Phase, PhaseCell};
-use crate::traffic::wire::{self, Step};
+use super::phase::{Phase, PhaseCell};
+use crate::traffic::LOOK;
+use crate::traffic::long::{self, Completions, Demand, Reader, Reads};
 
-/// Sends until the run drains; a chunk under way is then abandoned, for nobody reads its content.
-///
-/// # Errors
-/// When the server ends the connection first.
-pub(super) fn run(
-    stream: &TcpStream,
-    chunk: &[u8],
-    mut pacer: Pacer,
-    phase: &PhaseCell,
-) -> Result<()> {
-    // Sends give up now and then, so that the end of the run is seen under back pressure as well.
-    stream.set_write_timeout(Some(LOOK)).context("cannot set SO_SNDTIMEO")?;
-    while sleep_until_due(&pacer, phase) {
-        pacer.sent();
-        let mut done = 0;
-        while wire::send(stream, chunk, &mut done, chunk.len())? != Step::Done {
-            if phase.now() == Phase::Drain {
-                return Ok(());
+/// The client's end of a long flow.
+#[derive(Clone)]
+pub(super) enum End {
+    /// It sends; without copying, if completions are to be counted.
+    Source(Option<Arc<Completions>>),
+    /// It has the server send.
+    Sink,
+}
+
+impl End {
+    /// Has the flow go until the run drains.
+    ///
+    /// # Errors
+    /// When the server ends the connection first.
+    pub(super) fn run(
+        &self,
+        stream: &TcpStream,
+        demand: &Demand,
+        start: Instant,
+        phase: &PhaseCell,
+    ) -> Result<()> {
+        let go_on = || phase.now() != Phase::Drain;
+        match self {
+            Self::Source(completions) => {
+                let (chunk, pacer) = (demand.chunk(), demand.pacer(start));
+                Ok(long::send(stream, chunk, pacer, completions.as_deref(), go_on)?)
             }
+            Self::Sink => receive(stream, demand, go_on),
+        }
+    }
+}
+
+/// Asks for the flow and forgets it: this end is not the one that is measured.
+fn receive(mut stream: &TcpStream, demand: &Demand, go_on: impl Fn() -> bool) -> Result<()> {
+    // A new connection has room for it.
+    stream.write_all(&demand.encode()).context("cannot ask for it")?;
+    stream.set_read_timeout(Some(LOOK)).context("cannot set SO_RCVTIMEO")?;
+    let mut reader = Reader::new(Reads::Discard);
+    while go_on() {
+        match reader.read(stream) {
+            Ok(0) => bail!("the server ended it"),
+            Ok(_) => {}
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(())
-}
-
-/// Whether there is a chunk to send; false once the run drains.
-fn sleep_until_due(pacer: &Pacer, phase: &PhaseCell) -> bool {
-    while phase.now() != Phase::Drain {
-        let now = Instant::now();
-        match pacer.due() {
-            Some(due) if due > now => thread::sleep(LOOK.min(due - now)),
-            _ => return true,
-        }
-    }
-    false
 }

@@ -3,15 +3,17 @@
 mod connect;
 mod crew;
 mod long;
-mod pace;
 mod phase;
 mod report;
 mod rpc;
 mod tcp_info;
 
-use anyhow::{Result, bail};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, value_parser};
 
+use super::long::{Demand, Direction, MAX_CHUNK};
 use super::units::{Rate, Seconds, Size};
 use super::wire;
 use connect::Connections;
@@ -27,17 +29,26 @@ pub(crate) struct ClientArgs {
     /// Port of the server's long-flow sink.
     #[arg(long, value_name = "PORT", default_value_t = wire::LONG_PORT)]
     long_port: u16,
+    /// Port of the server that long flows come from.
+    #[arg(long, value_name = "PORT", default_value_t = wire::LONG_OUT_PORT)]
+    long_out_port: u16,
     /// Port of the server's RPC service.
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
-    /// Long flows to send.
+    /// Long flows.
     #[arg(long, value_name = "N", default_value_t = 2)]
     #[arg(value_parser = value_parser!(u16).range(0..=1000))]
     long_flows: u16,
+    /// Which way they go.
+    #[arg(long, value_name = "WAY", value_enum, default_value_t)]
+    long_direction: Direction,
+    /// Send them without copying (MSG_ZEROCOPY), and count what the kernel copied all the same.
+    #[arg(long)]
+    long_zerocopy: bool,
     /// Rate of each long flow (like 40Mbit); 0 or max for unlimited.
     #[arg(long, value_name = "RATE", default_value = "max")]
     long_rate: Rate,
-    /// Bytes a long flow sends at a time.
+    /// Bytes of a long flow that are due at a time.
     #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = chunk)]
     long_chunk: Size,
     /// RPC connections, each with one request outstanding at any time.
@@ -65,9 +76,6 @@ pub(crate) struct ClientArgs {
     json: bool,
 }
 
-/// Longest chunk of a long flow in bytes; it is held in memory once per flow.
-const MAX_CHUNK: u64 = 64 << 20;
-
 fn chunk(text: &str) -> Result<Size, String> {
     at_most(text, MAX_CHUNK)
 }
@@ -81,14 +89,29 @@ fn at_most(text: &str, max: u64) -> Result<Size, String> {
     if size.bytes() > max { Err(format!("at most {max} bytes")) } else { Ok(size) }
 }
 
+impl ClientArgs {
+    /// Checks what the flags' types cannot.
+    fn check(&self) -> Result<()> {
+        ensure!(
+            self.long_flows > 0 || self.rpc_connections > 0,
+            "nothing to do: --long-flows and --rpc-connections are both 0"
+        );
+        ensure!(
+            !self.long_zerocopy || self.long_direction == Direction::In,
+            "--long-zerocopy is for the sender: with --long-direction out give it to the server"
+        );
+        let demand = Demand::new(self.long_rate, self.long_chunk.bytes(), Duration::ZERO);
+        demand.context("--long-rate and --long-chunk")?;
+        Ok(())
+    }
+}
+
 /// Drives the traffic and prints the result, partial when a connection failed on the way.
 ///
 /// # Errors
 /// When the server cannot be reached, or when any connection failed during the run.
 pub(crate) fn run(args: ClientArgs) -> Result<()> {
-    if args.long_flows == 0 && args.rpc_connections == 0 {
-        bail!("nothing to do: --long-flows and --rpc-connections are both 0");
-    }
+    args.check()?;
     let connections = Connections::open(&args)?;
     let report = Crew::start(&args, connections)?.measure(&args);
     if args.json {

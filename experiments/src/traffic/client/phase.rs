@@ -1,7 +1,6 @@
 //! The phase of the run, which the measuring thread sets and the traffic threads follow.
 
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::Duration;
 
 /// What the traffic counts as right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,9 +17,6 @@ pub(super) enum Phase {
 /// The phase as shared by all threads.
 #[derive(Debug, Default)]
 pub(super) struct PhaseCell(AtomicU8);
-
-/// How often a thread that has nothing to do looks for a new phase.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 impl PhaseCell {
     /// Enters a phase.

@@ -9,6 +9,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
+use crate::traffic::long::Completed;
+
 /// The result of one client run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ClientReport {
@@ -29,12 +31,16 @@ pub(crate) struct ClientReport {
 pub(crate) struct LongReport {
     /// Flows.
     pub(crate) flows: usize,
-    /// Payload bytes the server acknowledged in the measured time.
+    /// Payload bytes that arrived in the measured time: acknowledged by the server, or received
+    /// from it.
     pub(crate) bytes: u64,
     /// `bytes` per second.
     pub(crate) bytes_per_s: f64,
     /// `bytes`, flow by flow.
     pub(crate) per_flow_bytes: Vec<u64>,
+    /// What became of the sends of the whole run, where they were to be without a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) zerocopy: Option<Completed>,
 }
 
 /// How the RPCs did.
@@ -65,13 +71,18 @@ impl ClientReport {
 
 impl LongReport {
     /// The figures of `per_flow_bytes` over the measured time.
-    pub(super) fn new(per_flow_bytes: Vec<u64>, measured: Duration) -> Self {
+    pub(super) fn new(
+        per_flow_bytes: Vec<u64>,
+        measured: Duration,
+        zerocopy: Option<Completed>,
+    ) -> Self {
         let bytes = per_flow_bytes.iter().sum();
         Self {
             flows: per_flow_bytes.len(),
             bytes,
             bytes_per_s: bytes as f64 / measured.as_secs_f64(),
             per_flow_bytes,
+            zerocopy,
         }
     }
 }
@@ -106,6 +117,9 @@ impl fmt::Display for ClientReport {
         if let Some(long) = &self.long {
             let megabits = long.bytes_per_s * 8.0 / 1e6;
             writeln!(f, "long flows  {:>6} flows        {megabits:>10.2} Mbit/s", long.flows)?;
+            if let Some(completed) = &long.zerocopy {
+                writeln!(f, "  {completed}")?;
+            }
         }
         if let Some(rpc) = &self.rpc {
             writeln!(f, "RPCs        {:>6} connections  {:>10.0} /s", rpc.connections, rpc.rate)?;

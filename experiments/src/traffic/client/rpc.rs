@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use hdrhistogram::Histogram;
 
-use super::phase::{LOOK, Phase, PhaseCell};
+use super::phase::{Phase, PhaseCell};
 use super::report::new_histogram;
+use crate::traffic::LOOK;
 use crate::traffic::poll::{Poller, Wants};
 use crate::traffic::wire::{self, Hello, Step};
 

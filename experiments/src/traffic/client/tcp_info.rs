@@ -1,4 +1,4 @@
-//! How many bytes of a connection have reached the peer, from the kernel's TCP_INFO.
+//! How many bytes of a connection have arrived, at either end, from the kernel's TCP_INFO.
 
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
@@ -11,6 +11,19 @@ use std::os::fd::AsRawFd;
 /// # Errors
 /// When the kernel does not report them (before Linux 4.1).
 pub(super) fn bytes_acked(stream: &TcpStream) -> io::Result<u64> {
+    Ok(tcp_info(stream, offset_of!(libc::tcp_info, tcpi_bytes_acked))?.tcpi_bytes_acked)
+}
+
+/// Payload bytes that have arrived from the peer since the connection began, read or not.
+///
+/// # Errors
+/// When the kernel does not report them (before Linux 4.1).
+pub(super) fn bytes_received(stream: &TcpStream) -> io::Result<u64> {
+    Ok(tcp_info(stream, offset_of!(libc::tcp_info, tcpi_bytes_received))?.tcpi_bytes_received)
+}
+
+/// What the kernel says of a connection, up to the counter at `counter` at least.
+fn tcp_info(stream: &TcpStream, counter: usize) -> io::Result<libc::tcp_info> {
     let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
     // SAFETY: `info` is writable for `len` bytes, and the descriptor is open while `stream` lives.
@@ -27,9 +40,9 @@ pub(super) fn bytes_acked(stream: &TcpStream) -> io::Result<u64> {
         return Err(io::Error::last_os_error());
     }
     // An older kernel fills only a part of the structure and says how much.
-    if (len as usize) < offset_of!(libc::tcp_info, tcpi_bytes_acked) + size_of::<u64>() {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel counts no acked bytes"));
+    if (len as usize) < counter + size_of::<u64>() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel counts no payload"));
     }
     // SAFETY: all fields are integers, for which the zeroes it started with are valid.
-    Ok(unsafe { info.assume_init() }.tcpi_bytes_acked)
+    Ok(unsafe { info.assume_init() })
 }

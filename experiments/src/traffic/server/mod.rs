@@ -1,10 +1,12 @@
-//! The measured side: a sink for long flows (a thread per connection) and an RPC service (a few
-//! epoll threads). Both do as little as they can, so that the kernel's work is what is measured.
+//! The measured side: sinks and sources of long flows (a thread per connection) and an RPC service (a
+//! few epoll threads). All do as little as they can, so that the kernel's work is what is measured.
 
 mod long;
 mod rpc;
 
+use std::iter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, value_parser};
@@ -12,9 +14,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use super::cpus::CpuList;
+use super::long::{Completions, Reads};
 use super::stop::Stop;
 use super::wire;
-use long::Sinks;
+use long::{End, Ends};
 use rpc::Service;
 
 /// Flags of `steer-bench server`.
@@ -26,6 +29,16 @@ pub(crate) struct ServerArgs {
     /// Port of the long-flow sink.
     #[arg(long, value_name = "PORT", default_value_t = wire::LONG_PORT)]
     long_port: u16,
+    /// Port that sends long flows to who asks for them.
+    #[arg(long, value_name = "PORT", default_value_t = wire::LONG_OUT_PORT)]
+    long_out_port: u16,
+    /// What becomes of the payload of long flows that come in.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    long_reads: Reads,
+    /// Send long flows without copying them (MSG_ZEROCOPY); says at the end how many the kernel
+    /// copied all the same.
+    #[arg(long)]
+    long_zerocopy: bool,
     /// Port of the RPC service.
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
@@ -41,7 +54,7 @@ pub(crate) struct ServerArgs {
     pin_rpc: Option<CpuList>,
 }
 
-/// Serves until SIGINT or SIGTERM; prints `ready` once both ports listen.
+/// Serves until SIGINT or SIGTERM; prints `ready` once all ports listen.
 ///
 /// # Errors
 /// When a port is taken, a CPU to pin to is missing, or the process runs out of descriptors.
@@ -54,11 +67,34 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
         cpus.check().context("--pin-rpc")?;
     }
     let long = listen(args.bind, args.long_port, "--long-port")?;
+    let long_out = listen(args.bind, args.long_out_port, "--long-out-port")?;
     let rpc = listen(args.bind, args.rpc_port, "--rpc-port")?;
-    let mut sinks = Sinks::new(args.pin_long);
+    let completions = args.long_zerocopy.then(Arc::<Completions>::default);
+    let mut sinks = Ends::new(End::Sink(args.long_reads), args.pin_long.clone());
+    let mut sources = Ends::new(End::Source(completions.clone()), args.pin_long);
     let mut service = Service::start(args.rpc_threads, args.pin_rpc)?;
     println!("ready");
-    accept_until(&stop, &long, &rpc, &mut sinks, &mut service)
+    let mut doors = [
+        Door { listener: long, serve: &mut |stream| sinks.serve(stream) },
+        Door { listener: long_out, serve: &mut |stream| sources.serve(stream) },
+        Door { listener: rpc, serve: &mut |stream| service.serve(stream) },
+    ];
+    accept_until(&stop, &mut doors)?;
+    if let Some(completions) = completions {
+        let completed = completions.so_far();
+        println!("{completed}");
+        if let Some(doubt) = completed.doubt() {
+            eprintln!("steer-bench: {doubt}");
+        }
+    }
+    // The process ends here, and its threads and connections with it.
+    Ok(())
+}
+
+/// A port that listens, and what serves its connections.
+struct Door<'a> {
+    listener: TcpListener,
+    serve: &'a mut dyn FnMut(TcpStream) -> Result<()>,
 }
 
 fn listen(address: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
@@ -71,34 +107,24 @@ fn listen(address: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
     Ok(listener)
 }
 
-fn accept_until(
-    stop: &Stop,
-    long: &TcpListener,
-    rpc: &TcpListener,
-    sinks: &mut Sinks,
-    service: &mut Service,
-) -> Result<()> {
+fn accept_until(stop: &Stop, doors: &mut [Door<'_>]) -> Result<()> {
     loop {
-        let mut fds = [
-            PollFd::new(stop, PollFlags::IN),
-            PollFd::new(long, PollFlags::IN),
-            PollFd::new(rpc, PollFlags::IN),
-        ];
+        let listeners = doors.iter().map(|door| PollFd::new(&door.listener, PollFlags::IN));
+        let mut fds: Vec<_> =
+            iter::once(PollFd::new(stop, PollFlags::IN)).chain(listeners).collect();
         match poll(&mut fds, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error).context("cannot wait for connections"),
         }
-        let [stopped, long_ready, rpc_ready] = fds.map(|fd| !fd.revents().is_empty());
-        if stopped {
-            // The process ends here, and its threads and connections with it.
+        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        if ready[0] {
             return Ok(());
         }
-        if long_ready && let Some(stream) = accept(long)? {
-            sinks.serve(stream)?;
-        }
-        if rpc_ready && let Some(stream) = accept(rpc)? {
-            service.serve(stream)?;
+        for (door, _) in doors.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready) {
+            if let Some(stream) = accept(&door.listener)? {
+                (door.serve)(stream)?;
+            }
         }
     }
 }

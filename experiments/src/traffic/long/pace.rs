@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// The clock of one flow.
 #[derive(Debug)]
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     start: Instant,
     /// Time one chunk takes at the wanted rate; `None` when the rate is unlimited.
     interval: Option<Duration>,
@@ -14,12 +14,12 @@ pub(super) struct Pacer {
 
 impl Pacer {
     /// A clock whose first chunk is due at `start`.
-    pub(super) fn new(start: Instant, interval: Option<Duration>) -> Self {
+    pub(crate) fn new(start: Instant, interval: Option<Duration>) -> Self {
         Self { start, interval, chunks: 0 }
     }
 
     /// When the next chunk is due; `None` when at once.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         // Past the end of what a clock can say, nothing is ever due: a day is far enough.
         const FAR: Duration = Duration::from_secs(86_400);
         let offset = self.interval?.checked_mul(self.chunks).unwrap_or(FAR).min(FAR);
@@ -27,7 +27,7 @@ impl Pacer {
     }
 
     /// Notes that a chunk is on its way.
-    pub(super) fn sent(&mut self) {
+    pub(crate) fn sent(&mut self) {
         self.chunks = self.chunks.saturating_add(1);
     }
 }
