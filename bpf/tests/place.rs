@@ -103,6 +103,20 @@ fn a_core_with_room_is_not_saturated() {
 proptest! {
     /// All that were seen within two windows are counted, and none for longer.
     #[test]
+    fn what_was_taken_from_a_crowd_is_not_taken_back(
+        waiting in 1u32..10_000, cpus in 1u32..512, own_waiting in 0u32..10_000, own_cpus in 1u32..512,
+    ) {
+        // SAFETY: no pointer is passed.
+        let (taken, taken_back) = unsafe {(
+            native_is_more_crowded(waiting, cpus, own_waiting, own_cpus),
+            native_is_more_crowded(own_waiting + 1, own_cpus, waiting - 1, cpus),
+        )};
+        prop_assert!(!(taken && taken_back));
+        let alike = waiting * own_cpus <= own_waiting * cpus;
+        prop_assert!(!(taken && alike), "only from more crowded ones");
+    }
+
+    #[test]
     fn threads_are_counted_while_they_run(
         threads in 1u32..100, first: u32, later in 0u32..5,
     ) {

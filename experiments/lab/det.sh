@@ -3,7 +3,7 @@
 # clock, which counts instructions, or for another program, so that the same seed gives the same
 # run. What was counted goes to the console, each part behind a line "@@name".
 # From the kernel's command line, through init: $seed, $scheduler (a program of /bin, or default),
-# $workload (traffic or pipe).
+# $workload (traffic, overload or pipe).
 server=10.42.0.2
 state=/sys/kernel/sched_ext/state
 
@@ -79,6 +79,21 @@ traffic() {
 	cat /tmp/observe
 	echo "@@client"
 	cat /tmp/client
+}
+
+# More hogs than CPUs, beside it all.
+overload() {
+	anywhere="--cpus 0-3 --cpus 0-3 --cpus 0-3 --cpus 0-3"
+	steer-bench hog --report-after 15 $anywhere $anywhere >/tmp/hogs 2>/tmp/hogs.err &
+	hogs=$!
+	sh -c "renice -n 5 \$\$; exec steer-bench hog --report-after 15 $anywhere" >/tmp/nice-hogs 2>/tmp/nice-hogs.err &
+	nice_hogs=$!
+	traffic
+	wait $hogs $nice_hogs || fail "a hog failed"
+	for report in hogs nice-hogs; do
+		echo "@@$report"
+		grep -v ready /tmp/$report
+	done
 }
 
 # Two processes that wake each other, on one CPU and wherever the scheduler puts them. Of two

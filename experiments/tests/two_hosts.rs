@@ -159,6 +159,19 @@ impl Pair {
         (status, errors)
     }
 
+    /// Waits until nothing runs on either host but the agent.
+    fn settles(&self) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let (runner, agent) = (self.runner.processes(), self.agent.processes());
+            if runner.is_empty() && agent.len() == 1 {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{runner:?} {agent:?}");
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     fn result(&self) -> Value {
         serde_json::from_slice(&fs::read(self.path("out/result.json")).unwrap()).unwrap()
     }
@@ -251,11 +264,7 @@ fn a_link_that_goes_down_mid_run_ends_it_on_both_sides() {
     });
     pair.assert_cut_short(status, &errors, &format!("{NIC} is down"));
     // The agent has noticed the silence, too, and is there for the next runner.
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while pair.agent.processes().len() > 1 {
-        assert!(Instant::now() < deadline, "{:?}", pair.agent.processes());
-        thread::sleep(Duration::from_millis(200));
-    }
+    pair.settles();
     drop(left);
 }
 
@@ -284,11 +293,7 @@ fn a_killed_run_leaves_nothing_behind() {
         runner.signal("-KILL");
         left = Some(agent);
     });
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while pair.agent.processes().len() > 1 || !pair.runner.processes().is_empty() {
-        assert!(Instant::now() < deadline, "{:?}", pair.runner.processes());
-        thread::sleep(Duration::from_millis(200));
-    }
+    pair.settles();
 }
 
 #[test]

@@ -130,8 +130,8 @@ impl PolicyStatus {
             count(self.rules, "rule"),
             count(self.files.len(), "file"),
             count(self.cgroups, "cgroup"),
-            times(self.reloads),
-            times(self.refusals),
+            count(self.reloads as usize, "time"),
+            count(self.refusals as usize, "time"),
         )?;
         for shortfall in &self.shortfalls {
             writeln!(out, "policy: {shortfall}")?;
@@ -141,10 +141,6 @@ impl PolicyStatus {
         }
         Ok(())
     }
-}
-
-fn times(number: u64) -> String {
-    format!("{number} time{}", if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -38,18 +38,22 @@ static struct core_use cores[MAX_CPUS];
 /* The long-flow threads of each last-level cache. */
 static struct llc_use {
 	struct head_count threads;
+	u32 cpus; /* online ones */
 } __attribute__((aligned(64))) llc_uses[MAX_LLCS];
 
 /* What a CPU is running, for those who think of preempting it, and what it has done. */
 struct cpu_state {
-	u64 vtime; /* of the running thread when it started */
+	u64 vtime; /* of the running thread when its slice began, by @clock */
 	u64 started_ns;
 	u64 rescue_dsq; /* a queue where a thread waited too long, or 0 */
+	u64 crowd;	/* another cache's queue where more threads wait per CPU, or 0 */
+	u64 balance_ns; /* when that is next looked for */
 	u64 exec_mark;	/* the running thread's CPU time when last counted */
 	u64 busy_ns;	/* CPU time of threads that make load */
 	u64 busy_mark;	/* ... and of softirq and irq, when the load was last averaged */
 	u64 softirq_mark;
 	u32 load; /* of long-flow threads and of what packets cost the kernel here, see place.h */
+	u32 clock; /* the cache whose clock tells the running thread's virtual time */
 	u8 class; /* of the running thread */
 	u8 pool;  /* its policy's */
 	bool pinned;
@@ -222,8 +226,10 @@ static s32 init_cores(void)
 	if (!mask)
 		return -ENOMEM;
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids())
-		if (is_online(cpu))
+		if (is_online(cpu)) {
 			bpf_cpumask_set_cpu(cpu, mask);
+			llc_use_of(cpu)->cpus++;
+		}
 	mask = bpf_kptr_xchg(&free_cpus, mask);
 	if (mask)
 		bpf_cpumask_release(mask);

@@ -21,6 +21,7 @@
 struct flow {
 	u64 last_ns;
 	u64 burst_bytes;
+	u64 served_since_ns; /* when @served_on became what it is */
 	u32 napi;	     /* the NAPI context its packets come from, 0 if unknown */
 	u32 ifindex;	     /* the device they come in by, 0 if unknown */
 	u32 nic;	     /* the NIC in the plan that this means, or NIC_UNKNOWN */

@@ -34,6 +34,11 @@ u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns)
 	return vtime_by(vtime, from, to, slice_ns);
 }
 
+u64 native_vtime_awake(u64 vtime, u64 now, u64 slice_ns)
+{
+	return vtime_awake(vtime, now, slice_ns);
+}
+
 bool native_steering_is_fixed(const struct nic_steering *s)
 {
 	return steering_is_fixed(s);
@@ -72,6 +77,11 @@ u64 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u3
 u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns)
 {
 	return load_update(load, busy_ns, window_ns);
+}
+
+bool native_is_more_crowded(u32 waiting, u32 cpus, u32 own_waiting, u32 own_cpus)
+{
+	return is_more_crowded(waiting, cpus, own_waiting, own_cpus);
 }
 
 bool native_load_saturates(u32 load)

@@ -17,6 +17,7 @@ u8 native_thread_class(struct thread_load *t, const struct class_settings *s, u6
 u8 native_thread_placed_as(const struct thread_load *t);
 void native_home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes);
 u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns);
+u64 native_vtime_awake(u64 vtime, u64 now, u64 slice_ns);
 bool native_steering_is_fixed(const struct nic_steering *s);
 void native_steering_vote(struct nic_steering *s, bool followed);
 enum cpu_distance native_cpu_distance(const struct cpu_plan *a, const struct cpu_plan *b);
@@ -25,6 +26,7 @@ u32 native_heads_in(const struct head_count *h, u32 window);
 u32 native_spread_cost(u32 on_core, u32 on_llc, u32 load);
 u64 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread);
 u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns);
+bool native_is_more_crowded(u32 waiting, u32 cpus, u32 own_waiting, u32 own_cpus);
 bool native_load_saturates(u32 load);
 bool native_load_has_room(u32 load);
 bool native_loads_fit_together(u32 home, u32 thread);

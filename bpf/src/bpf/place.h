@@ -152,4 +152,13 @@ static inline bool loads_fit_together(u32 home, u32 thread)
 	return home + thread <= LOAD_FULL * 7 / 10;
 }
 
+/*
+ * Do so many more threads wait for each CPU of another cache that taking one of them does
+ * not turn it round?
+ */
+static inline bool is_more_crowded(u32 waiting, u32 cpus, u32 own_waiting, u32 own_cpus)
+{
+	return (u64)waiting * own_cpus > (own_waiting + 1ULL) * cpus;
+}
+
 #endif /* __STEER_PLACE_H */

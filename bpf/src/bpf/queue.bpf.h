@@ -10,35 +10,13 @@
 #ifndef __STEER_QUEUE_BPF_H
 #define __STEER_QUEUE_BPF_H
 
+#include "clock.bpf.h"
 #include "target.bpf.h"
-#include "vtime.h"
 
 /* Queue numbers: kind | CPU, cache or pool, the last counted from 1. */
 enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16 };
 
 const volatile u32 nr_llcs = 1;
-
-static struct llc_clock {
-	u64 vtime;
-} __attribute__((aligned(64))) llc_clocks[MAX_LLCS];
-
-static __always_inline u64 clock_of(u32 llc)
-{
-	return llc_clocks[llc & (MAX_LLCS - 1)].vtime;
-}
-
-/* The virtual time of @p by the clock of @llc. */
-static u64 vtime_at(const struct task_struct *p, const struct task_ctx *task, u32 llc)
-{
-	return vtime_by(p->scx.dsq_vtime, clock_of(task ? task->clock : llc), clock_of(llc),
-			place_settings.slice_ns);
-}
-
-static __always_inline void put_on_clock(struct task_ctx *task, u32 llc)
-{
-	if (task)
-		task->clock = llc;
-}
 
 /* By whose clock @dsq is ordered: that of @cpu, which serves it, or of the pool. */
 static u32 llc_of_queue(u64 dsq, s32 cpu)
@@ -165,6 +143,12 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 	return take(own);
 }
 
+/* The @i-th cache after @llc, in a circle. */
+static __always_inline u32 next_llc(u32 llc, u32 i)
+{
+	return (llc + i < nr_llcs ? llc + i : llc + i - nr_llcs) & (MAX_LLCS - 1);
+}
+
 /* Work of others, for a CPU with none of its own. */
 static void take_foreign(s32 cpu, bool claimed, u64 now)
 {
@@ -182,7 +166,7 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 	if (is_exclusive(cpu))
 		return;
 	bpf_for (i, 1, nr_llcs) {
-		other = llc + i < nr_llcs ? llc + i : llc + i - nr_llcs;
+		other = next_llc(llc, i);
 		if (!(*waiting_word(other) & waiting_bit(other)))
 			continue;
 		if (take_shared(cpu, other, claimed, now)) {

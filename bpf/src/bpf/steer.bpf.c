@@ -26,6 +26,7 @@
  */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
+#include "balance.bpf.h"
 #include "wake.bpf.h"
 
 char _license[] SEC("license") = "GPL";
@@ -38,6 +39,7 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	s32 cpu;
 
 	look_at(&s, p);
+	end_sleep(p, s.task);
 	if (goes_by_packets(&s)) {
 		cpu = long_target(p, s.task, s.now);
 		count_long(s.task, cpu);
@@ -55,14 +57,14 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	cpu = pick_free_idle(p, prev_cpu, wake_flags);
 	if (cpu >= 0) {
 		count(s.class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
-		run_there(p, 0);
+		run_there(p, &s, cpu, 0);
 		return cpu;
 	}
 	if (s.class == CLASS_SHORT || s.policy->urgent) {
 		cpu = pick_preemptible(p, &s, prev_cpu);
 		if (cpu >= 0) {
 			count(CNT_PREEMPT);
-			run_there(p, SCX_ENQ_PREEMPT);
+			run_there(p, &s, cpu, SCX_ENQ_PREEMPT);
 			return cpu;
 		}
 	}
@@ -70,7 +72,7 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		cpu = pick_shared_idle(p, prev_cpu);
 		if (cpu >= 0) {
 			count(CNT_NONE_LENT);
-			run_there(p, 0);
+			run_there(p, &s, cpu, 0);
 			return cpu;
 		}
 	}
@@ -135,7 +137,6 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct subject s;
 	struct queue q;
-	u32 llc;
 
 	if (is_per_cpu_kthread(p)) {
 		count(CNT_KTHREAD);
@@ -154,22 +155,22 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	/* a pinned thread's wake-up does not pass through select_cpu */
-	if (is_pinned(p) && enq_flags & SCX_ENQ_WAKEUP && s.class != CLASS_NONE &&
-	    may_preempt(p, &s, cpu, s.class == CLASS_LONG)) {
-		count(CNT_PREEMPT);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
-				   enq_flags | SCX_ENQ_PREEMPT);
-		return;
+	if (is_pinned(p) && enq_flags & SCX_ENQ_WAKEUP) {
+		end_sleep(p, s.task);
+		if (s.class != CLASS_NONE && may_preempt(p, &s, cpu, s.class == CLASS_LONG)) {
+			count(CNT_PREEMPT);
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
+					   enq_flags | SCX_ENQ_PREEMPT);
+			return;
+		}
 	}
 
 	if (s.task) {
 		s.task->queued_ns = s.now;
 		s.task->queued_as = s.class;
 	}
-	llc = llc_of_queue(q.dsq, q.cpu);
-	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, vtime_at(p, s.task, llc),
-				 enq_flags);
-	put_on_clock(s.task, llc);
+	set_clock(p, s.task, llc_of_queue(q.dsq, q.cpu));
+	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, p->scx.dsq_vtime, enq_flags);
 	announce(p, &s, &q);
 }
 
@@ -206,7 +207,7 @@ static void resettle(u64 now)
 			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, vtime_at(p, task, llc));
 			if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, DSQ_CPU | cpu, 0))
 				continue;
-			put_on_clock(task, llc);
+			task->clock = llc;
 			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		}
 	}
@@ -262,15 +263,18 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 	bool claimed = is_claimed(cpu, now);
 	struct subject s;
 
-	if (take_own(cpu, claimed, now))
+	if (take_from_crowd(cpu, claimed, now) || take_own(cpu, claimed, now))
 		return;
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {
 		take_foreign(cpu, claimed, now);
 		return;
 	}
 	look_at(&s, prev);
-	if (!is_misplaced(prev, &s, cpu))
-		scx_bpf_task_set_slice(prev, place_settings.slice_ns);
+	if (is_misplaced(prev, &s, cpu))
+		return;
+	end_slice(state_of(cpu), prev, now);
+	start_slice(state_of(cpu), prev, s.task, now);
+	scx_bpf_task_set_slice(prev, place_settings.slice_ns);
 }
 
 void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
@@ -289,6 +293,7 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	if ((s.class == CLASS_LONG || s.policy->pool || is_exclusive(cpu)) &&
 	    is_misplaced(p, &s, cpu))
 		scx_bpf_task_set_slice(p, 0);
+	look_for_crowd(cpu, state, s.now);
 	rescue_from(DSQ_CPU | cpu, cpu, s.now);
 	rescue_from(DSQ_LLC | llc_of(cpu), cpu, s.now);
 	if (s.policy->pool)
@@ -298,20 +303,11 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
-	u32 llc = llc_of(cpu);
 	struct cpu_state *state = state_of(cpu);
 	struct subject s;
-	u64 vtime;
 
 	look_at(&s, p);
-	vtime = vtime_at(p, s.task, llc);
-	scx_bpf_task_set_dsq_vtime(p, vtime);
-	put_on_clock(s.task, llc);
-	if (time_before(llc_clocks[llc].vtime, vtime))
-		llc_clocks[llc].vtime = vtime;
-
-	state->vtime = vtime;
-	state->started_ns = s.now;
+	start_slice(state, p, s.task, s.now);
 	state->exec_mark = p->se.sum_exec_runtime;
 	note_running(state, p, s.class);
 	state->pool = s.policy->pool;
@@ -323,18 +319,19 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 {
 	struct cpu_state *state = state_of(scx_bpf_task_cpu(p));
-	u64 now = scx_bpf_now(), ran = now > state->started_ns ? now - state->started_ns : 0;
 
 	count_busy_time(state, p);
-	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran * 100 / p->scx.weight);
+	end_slice(state, p, scx_bpf_now());
 }
 
 void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)
 {
+	struct task_ctx *task = ctx_of(p);
 	u32 llc = llc_of(scx_bpf_task_cpu(p));
 
 	scx_bpf_task_set_dsq_vtime(p, clock_of(llc));
-	put_on_clock(ctx_of(p), llc);
+	if (task)
+		task->clock = llc;
 }
 
 s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_args *args)

@@ -41,16 +41,38 @@ static __always_inline void count(u32 which)
 		(*n)++;
 }
 
+/* Ticks per second; if unknown, 0, and dividing by that is 0: each arrival is taken for recent. */
+extern unsigned CONFIG_HZ __kconfig __weak;
+
+#define NS_PER_S (1000 * 1000 * 1000ULL)
+
+/* When the flow's last packet arrived, data or acknowledgement; to a tick. */
+static u64 last_arrival(struct sock *sk, const struct traffic *t)
+{
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	u32 now = bpf_jiffies64(), data, ack;
+	u64 age_ns;
+
+	/* of UDP nothing is known but what has just been received */
+	if (!tcp)
+		return t->direction == DIR_RECEIVE ? t->now : 0;
+	data = now - tcp->inet_conn.icsk_ack.lrcvtime;
+	ack = now - tcp->rcv_tstamp;
+	age_ns = (u64)(data < ack ? data : ack) * (NS_PER_S / CONFIG_HZ);
+	return age_ns < t->now ? t->now - age_ns : 0;
+}
+
 /*
- * A thread that was sent away from its home and has settled: do its packets come
- * along? Only those of a flow that it has served there before can have.
+ * A thread that was sent away from its home: do its packets come along? Only those that
+ * arrived a while after their flow was first served there can have.
  */
-static void learn_steering(struct task_ctx *task, const struct traffic *t)
+static void learn_steering(struct task_ctx *task, struct sock *sk, const struct traffic *t)
 {
 	bool followed = t->softirq_cpu == task->target;
 
-	if (task->left_home < 0 || t->now < task->judge_ns || !t->again_here ||
-	    (s32)bpf_get_smp_processor_id() != task->target)
+	if (task->left_home < 0 || t->now < task->judge_ns ||
+	    (s32)bpf_get_smp_processor_id() != task->target ||
+	    last_arrival(sk, t) < t->served_since_ns + SETTLE_NS)
 		return;
 	task->judge_ns = t->now + SETTLE_NS;
 	if (followed || t->softirq_cpu == task->left_home) {
@@ -122,7 +144,7 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 		      t.now);
 	if ((t.class == CLASS_LONG || policy->declared == CLASS_LONG) && t.nic != NIC_UNKNOWN) {
 		home_vote(&task->home, t.softirq_cpu, t.nic, t.bytes);
-		learn_steering(task, &t);
+		learn_steering(task, sk, &t);
 	}
 	return 0;
 }

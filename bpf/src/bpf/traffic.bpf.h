@@ -33,13 +33,13 @@ struct traffic {
 	u64 bytes;
 	u64 burst_bytes; /* of the burst so far */
 	u64 now;
-	s32 softirq_cpu; /* that last processed packets of this flow, or -1 */
-	u32 nic;	 /* of the plan, or NIC_UNKNOWN */
+	u64 served_since_ns; /* since when all sends and receives of this flow were on this CPU */
+	s32 softirq_cpu;     /* that last processed packets of this flow, or -1 */
+	u32 nic;	     /* of the plan, or NIC_UNKNOWN */
 	u8 direction;
 	u8 class_before;
 	u8 class;
-	bool turned;	 /* the first event after a change of direction */
-	bool again_here; /* the one before was on this CPU as well */
+	bool turned; /* the first event after a change of direction */
 };
 
 static __always_inline bool is_internet_socket(const struct sock *sk)
@@ -72,8 +72,11 @@ static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, 
 	t->burst_bytes = f->burst_bytes;
 	t->class = f->class;
 	t->nic = f->nic;
-	t->again_here = f->served_on == here;
-	f->served_on = here;
+	if (f->served_on != here) {
+		f->served_on = here;
+		f->served_since_ns = t->now;
+	}
+	t->served_since_ns = f->served_since_ns;
 	t->softirq_cpu = sk->__sk_common.skc_incoming_cpu;
 	return true;
 }

@@ -40,17 +40,18 @@ static __always_inline bool goes_by_packets(const struct subject *s)
 	return s->class == CLASS_LONG && s->task && (!s->policy->pool || s->policy->near_nic);
 }
 
-/* On the CPU that select_cpu returns, as soon as it is free; or at once, ahead of what runs. */
-static void run_there(struct task_struct *p, u64 enq_flags)
+/* On @cpu, which select_cpu returns, as soon as it is free; or at once, ahead of what runs. */
+static void run_there(struct task_struct *p, const struct subject *s, s32 cpu, u64 enq_flags)
 {
+	set_clock(p, s->task, llc_of(cpu));
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
 }
 
 /*
  * May a wake-up on @cpu preempt what runs there? On a CPU that is kept for the woken
- * thread's pool, whoever only borrows it. Else only a thread without traffic: on a
- * claimed CPU, for the owner, any that could run elsewhere as well; otherwise one that
- * is further ahead than the woken one.
+ * thread's pool, whoever only borrows it. Else only a thread without traffic that is
+ * further ahead than the woken one; on a claimed CPU, for the owner, also one that is a
+ * slice behind, if it could run elsewhere as well.
  */
 static bool may_preempt(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
@@ -61,8 +62,9 @@ static bool may_preempt(const struct task_struct *p, const struct subject *s, s3
 		return state->pool != s->policy->pool && !state->pinned;
 	if (state->class != CLASS_NONE)
 		return false;
-	return (owner && !state->pinned) ||
-	       time_before(vtime_at(p, s->task, llc_of(cpu)), state->vtime + ran);
+	if (owner && !state->pinned)
+		ran += place_settings.slice_ns;
+	return time_before(vtime_at(p, s->task, state->clock), state->vtime + ran);
 }
 
 /* How many CPUs a short-flow thread looks at for one to preempt. */
@@ -87,10 +89,10 @@ static s32 pick_preemptible(const struct task_struct *p, const struct subject *s
 static s32 wake_on(struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
 	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
-		run_there(p, 0);
+		run_there(p, s, cpu, 0);
 	} else if (may_preempt(p, s, cpu, owner)) {
 		count(CNT_PREEMPT);
-		run_there(p, SCX_ENQ_PREEMPT);
+		run_there(p, s, cpu, SCX_ENQ_PREEMPT);
 	}
 	return cpu;
 }
@@ -101,7 +103,7 @@ static s32 wake_in_pool(struct task_struct *p, const struct subject *s, s32 prev
 	s32 cpu = pick_idle_in_pool(p, s->policy->pool, prev_cpu);
 
 	if (cpu >= 0) {
-		run_there(p, 0);
+		run_there(p, s, cpu, 0);
 		return cpu;
 	}
 	cpu = any_in_pool(p, s->policy->pool, prev_cpu);

@@ -14,11 +14,6 @@ use crate::traffic::stop::Stop;
 /// For a program to end by itself; a scheduler takes a moment to unload.
 const END: Duration = Duration::from_secs(30);
 
-/// The user wants it to end.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted")]
-pub(crate) struct Interrupted;
-
 /// This host.
 #[derive(Debug)]
 pub(crate) struct Here {
@@ -43,14 +38,8 @@ impl Here {
         {
             *program = path.to_string_lossy().into_owned();
         }
-        self.go_on()?;
-        agent::answer(request, &self.jobs, &mut || self.go_on())
-    }
-
-    /// # Errors
-    /// [`Interrupted`].
-    fn go_on(&self) -> Result<()> {
-        if self.stop.raised() { Err(Interrupted.into()) } else { Ok(()) }
+        self.stop.not_raised()?;
+        agent::answer(request, &self.jobs, &mut || self.stop.not_raised())
     }
 
     /// Ends all programs: asks them to, and kills what does not listen.

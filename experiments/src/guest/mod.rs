@@ -8,6 +8,6 @@ mod link;
 mod protocol;
 
 pub(crate) use agent::serve;
-pub(crate) use here::{Here, Interrupted};
+pub(crate) use here::Here;
 pub(crate) use link::{Link, Silent};
 pub(crate) use protocol::Finished;

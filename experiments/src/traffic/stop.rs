@@ -7,6 +7,11 @@ use anyhow::{Context, Result};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 
+/// The user wants it to end.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub(crate) struct Interrupted;
+
 /// Becomes readable when the process is asked to stop.
 #[derive(Debug)]
 pub(crate) struct Stop(Arc<OwnedFd>);
@@ -33,6 +38,14 @@ impl Stop {
         const NOW: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         // An interrupted look is made again by whoever looks.
         poll(&mut [PollFd::new(self, PollFlags::IN)], Some(&NOW)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// For loops that go on until it is.
+    ///
+    /// # Errors
+    /// [`Interrupted`], once it is.
+    pub(crate) fn not_raised(&self) -> Result<()> {
+        if self.raised() { Err(Interrupted.into()) } else { Ok(()) }
     }
 
     /// Sleeps until the process is asked to stop.

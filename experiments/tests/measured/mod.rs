@@ -51,12 +51,11 @@ pub(crate) fn remove_cpu(result: &mut Value) {
         sample.as_object_mut().unwrap().remove("cpu");
     }
     for world in result["worlds"].as_object_mut().unwrap().values_mut() {
-        let arms = world["arms"].as_object_mut().unwrap();
-        for metric in ["cpus_used", "throughput_per_cpu"] {
-            arms.values_mut().for_each(|arm| drop(arm.as_object_mut().unwrap().remove(metric)));
-        }
         for metric in ["cpus_used", "throughput_per_cpu"] {
             world["ratios"].as_object_mut().unwrap().remove(metric);
+            for arm in world["arms"].as_object_mut().unwrap().values_mut() {
+                arm.as_object_mut().unwrap().remove(metric);
+            }
         }
     }
 }

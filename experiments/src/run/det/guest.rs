@@ -123,15 +123,17 @@ impl Packed {
         &self,
         parts: &mut BTreeMap<String, String>,
     ) -> Result<BTreeMap<&'static str, Value>> {
+        let mut take = |names: &[&'static str]| -> Result<_> {
+            let read = |&name: &&'static str| {
+                let text = parts.remove(name).unwrap_or_default();
+                let report = serde_json::from_str(&text);
+                Ok((name, report.with_context(|| format!("reading the {name} part"))?))
+            };
+            names.iter().map(read).collect()
+        };
         match self.workload {
-            Workload::Traffic => ["observe", "client"]
-                .into_iter()
-                .map(|name| {
-                    let text = parts.remove(name).unwrap_or_default();
-                    let report = serde_json::from_str(&text);
-                    Ok((name, report.with_context(|| format!("reading the {name} part"))?))
-                })
-                .collect(),
+            Workload::Traffic => take(&["observe", "client"]),
+            Workload::Overload => take(&["observe", "client", "hogs", "nice-hogs"]),
             Workload::Pipe => Ok([("pipe", serde_json::to_value(pipe::take(parts)?)?)].into()),
         }
     }

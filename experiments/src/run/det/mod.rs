@@ -68,6 +68,8 @@ struct RunArgs {
 enum Workload {
     /// Long flows, RPCs and a hog per node, from one NIC of the guest to the other.
     Traffic,
+    /// The same with three hogs more per CPU, some of them nice: how long a thread has to wait.
+    Overload,
     /// Two processes that wake each other: the instructions of one loop, which is two wake-ups.
     Pipe,
 }
@@ -77,6 +79,7 @@ impl Workload {
     fn name(self) -> &'static str {
         match self {
             Self::Traffic => "traffic",
+            Self::Overload => "overload",
             Self::Pipe => "pipe",
         }
     }
@@ -85,6 +88,7 @@ impl Workload {
     fn main_report(self) -> &'static str {
         match self {
             Self::Traffic => "observe",
+            Self::Overload => "hogs",
             Self::Pipe => "pipe",
         }
     }

@@ -20,12 +20,12 @@ use super::environment;
 use super::layout::Layout;
 use super::scheduler;
 use super::workload::WorkloadArgs;
-use crate::guest::{Here, Interrupted, Link};
+use crate::guest::{Here, Link};
 use crate::lab::facts;
 use crate::lab::guest::GuestArgs;
 use crate::remote::{Agent, Key};
 use crate::result::Environment;
-use crate::traffic::stop::Stop;
+use crate::traffic::stop::{Interrupted, Stop};
 pub(crate) use args::HostArgs;
 use kernel_log::KernelLog;
 pub(super) use nic::Nic;
@@ -135,8 +135,7 @@ impl Bed for HostBed {
         source_port: u16,
     ) -> Result<(Value, Instant)> {
         let stop = self.stop;
-        let go_on = || if stop.raised() { Err(Interrupted.into()) } else { Ok(()) };
-        self.agent.drive(&workload.load(warmup, source_port)?, &go_on)
+        self.agent.drive(&workload.load(warmup, source_port)?, &|| stop.not_raised())
     }
 
     /// Others use this host too: what its kernel says is a doubt, not a failure.
