@@ -70,6 +70,8 @@ pub(crate) enum BootCommand {
     Soak(Box<crate::run::check::soak::SoakArgs>),
     /// Time programs without traffic under scx_steer and the default scheduler, in turn.
     Neutral(Box<crate::run::neutral::NeutralArgs>),
+    /// Time how soon placement follows when a long flow begins, and when an IRQ moves.
+    Adapt(Box<crate::run::adapt::AdaptArgs>),
 }
 
 impl LabCommand {
@@ -86,6 +88,7 @@ impl LabCommand {
             Self::Lab(BootCommand::Test(args)) => crate::run::check::run(*args),
             Self::Lab(BootCommand::Soak(args)) => crate::run::check::soak::run(*args),
             Self::Lab(BootCommand::Neutral(args)) => crate::run::neutral::run(*args),
+            Self::Lab(BootCommand::Adapt(args)) => crate::run::adapt::run(*args),
             Self::Ab(args) => crate::run::ab::run(*args),
             Self::Run(args) => crate::run::experiment::run(&args),
             Self::Det(args) => crate::run::det::run(*args),

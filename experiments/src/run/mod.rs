@@ -1,6 +1,7 @@
 //! Runs in the lab and on hosts: the interleaved A/B, and what it is made of.
 
 pub(crate) mod ab;
+pub(crate) mod adapt;
 mod arm;
 mod bed;
 pub(crate) mod check;

@@ -124,7 +124,7 @@ fn copied(client: &Value) -> Option<String> {
 }
 
 /// Starts what serves and what disturbs; gives the names of the programs.
-fn serve(
+pub(super) fn serve(
     link: &mut Link,
     layout: &Layout,
     arm: &Arm,

@@ -41,6 +41,9 @@ pub(crate) struct WorkloadArgs {
     /// Send the long flows without copying them (MSG_ZEROCOPY).
     #[arg(long)]
     long_zerocopy: bool,
+    /// Whether the server says where its long-flow threads run.
+    #[arg(skip)]
+    pub(super) trace_long: bool,
     /// RPC connections, each with one request outstanding.
     #[arg(long, value_name = "N", default_value_t = 16)]
     rpc_connections: u16,
@@ -111,6 +114,9 @@ impl WorkloadArgs {
         argv.push(format!("--long-reads={}", word(&self.long_reads)));
         if self.long_zerocopy && self.long_direction == Direction::Out {
             argv.push("--long-zerocopy".to_owned());
+        }
+        if self.trace_long {
+            argv.push("--trace-long".to_owned());
         }
         if pinned {
             let (long, rpc) = (joined(&layout.long_cpus), joined(&layout.rpc_cpus));

@@ -9,6 +9,7 @@ pub(crate) mod long;
 mod poll;
 pub(crate) mod server;
 pub(crate) mod stop;
+pub(crate) mod trace;
 pub(crate) mod units;
 mod wire;
 

@@ -11,12 +11,13 @@ use anyhow::{Context, Error, Result};
 
 use crate::traffic::cpus::CpuList;
 use crate::traffic::long::{self, Completions, Demand, Reader, Reads};
+use crate::traffic::trace::Tracer;
 
 /// What the server does on a connection.
 #[derive(Clone)]
 pub(super) enum End {
-    /// It reads.
-    Sink(Reads),
+    /// It reads; and says where, if that is asked.
+    Sink(Reads, bool),
     /// It sends; without copying, if completions are to be counted.
     Source(Option<Arc<Completions>>),
 }
@@ -37,7 +38,7 @@ impl Ends {
     /// Serves the connection on a thread of its own until the peer ends it.
     pub(super) fn serve(&mut self, stream: TcpStream) -> Result<()> {
         let kind = match self.end {
-            End::Sink(_) => "long",
+            End::Sink(..) => "long",
             End::Source(_) => "long-out",
         };
         let name = format!("{kind}-{}", self.served);
@@ -48,7 +49,7 @@ impl Ends {
         thread::Builder::new()
             .name(name.clone())
             .spawn(move || {
-                if let Err(error) = end.run(&stream, cpu)
+                if let Err(error) = end.run(&stream, cpu, &name)
                     && !is_the_peers_end(&error)
                 {
                     eprintln!("steer-bench: {name}: {error:#}");
@@ -60,25 +61,32 @@ impl Ends {
 }
 
 impl End {
-    fn run(&self, stream: &TcpStream, cpu: Option<CpuList>) -> Result<()> {
+    fn run(&self, stream: &TcpStream, cpu: Option<CpuList>, name: &str) -> Result<()> {
         if let Some(cpu) = cpu {
             cpu.pin_current_thread()?;
         }
         // Linux sockets of a non-blocking listener do not inherit the flag; say what is relied on.
         stream.set_nonblocking(false).context("cannot make the connection blocking")?;
         match self {
-            Self::Sink(reads) => sink(stream, *reads).context("cannot read"),
+            Self::Sink(reads, trace) => {
+                let tracer = trace.then(|| Tracer::new(name.to_owned()));
+                sink(stream, *reads, tracer).context("cannot read")
+            }
             Self::Source(completions) => source(stream, completions.as_deref()),
         }
     }
 }
 
-fn sink(stream: &TcpStream, reads: Reads) -> io::Result<()> {
+fn sink(stream: &TcpStream, reads: Reads, mut tracer: Option<Tracer>) -> io::Result<()> {
     let mut reader = Reader::new(reads);
     loop {
         match reader.read(stream) {
             Ok(0) => return Ok(()),
-            Ok(_) => {}
+            Ok(_) => {
+                if let Some(tracer) = &mut tracer {
+                    tracer.look(stream);
+                }
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

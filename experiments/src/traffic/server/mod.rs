@@ -39,6 +39,10 @@ pub(crate) struct ServerArgs {
     /// copied all the same.
     #[arg(long)]
     long_zerocopy: bool,
+    /// Print on which CPU the thread of each incoming long flow runs and on which its packets arrive,
+    /// at every change: `trace THREAD MILLISECONDS CPU PACKETS-ON`, by the monotonic clock.
+    #[arg(long)]
+    trace_long: bool,
     /// Port of the RPC service.
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
@@ -70,7 +74,7 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
     let long_out = listen(args.bind, args.long_out_port, "--long-out-port")?;
     let rpc = listen(args.bind, args.rpc_port, "--rpc-port")?;
     let completions = args.long_zerocopy.then(Arc::<Completions>::default);
-    let mut sinks = Ends::new(End::Sink(args.long_reads), args.pin_long.clone());
+    let mut sinks = Ends::new(End::Sink(args.long_reads, args.trace_long), args.pin_long.clone());
     let mut sources = Ends::new(End::Source(completions.clone()), args.pin_long);
     let mut service = Service::start(args.rpc_threads, args.pin_rpc)?;
     println!("ready");
