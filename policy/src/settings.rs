@@ -62,9 +62,10 @@ pub struct Placement {
     /// longer than the pauses of a paced transfer, short for whoever waits for the core.
     pub claim: Duration,
     /// A thread that waits longer than this gets any idle CPU it may use, a long-flow core too.
-    /// Default 20 ms: below, a short-flow thread waits for its own kind, so that the two do not
-    /// share a core; above, waiting costs more. Seen at ticks, so the wait is bounded by this plus
-    /// one tick.
+    /// Default 50 ms, ten slices: below, a short-flow thread waits for its own kind, so that the
+    /// two do not share a core; above, waiting costs more. With 20 ms, RPC threads that merely took
+    /// turns on too few CPUs mixed with long flows (experiments/runs/2026-11-22-lend-after). Seen
+    /// at ticks, so the wait is bounded by this plus one tick.
     pub lend_after: Duration,
 }
 
@@ -85,7 +86,7 @@ impl Default for Classification {
 
 impl Default for Placement {
     fn default() -> Self {
-        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 20 * MS }
+        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 50 * MS }
     }
 }
 
