@@ -22,7 +22,7 @@ fn mean(values: &[f64]) -> f64 {
 
 #[test]
 fn time_goes_by_weight_and_nobody_starves() {
-    if !env::var_os("STEER_LAB").is_some_and(|value| value == "1") {
+    if env::var_os("STEER_LAB").is_none_or(|value| value != "1") {
         println!("skipped: fairness boots a guest; set STEER_LAB=1 and run as root");
         return;
     }

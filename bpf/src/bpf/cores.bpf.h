@@ -52,10 +52,10 @@ struct cpu_state {
 	u64 busy_ns;	/* CPU time of threads that make load */
 	u64 busy_mark;	/* ... and of softirq and irq, when the load was last averaged */
 	u64 softirq_mark;
-	u32 load; /* of long-flow threads and of what packets cost the kernel here, see place.h */
+	u32 load;  /* of long-flow threads and of what packets cost the kernel here, see place.h */
 	u32 clock; /* the cache whose clock tells the running thread's virtual time */
-	u8 class; /* of the running thread */
-	u8 pool;  /* its policy's */
+	u8 class;  /* of the running thread */
+	u8 pool;   /* its policy's */
 	bool pinned;
 	bool makes_load;
 } __attribute__((aligned(64)));
