@@ -5,16 +5,15 @@
 
 mod archived;
 mod measured;
+mod pages;
 
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use archived::DEMO;
-use assert_cmd::cargo::cargo_bin;
+use pages::{add_topology, experiment, page, page_of};
 use serde::Deserialize;
-use serde_json::Value;
 
 /// A wide window, and the narrowest that chromium makes.
 const WIDTHS: [u32; 2] = [1100, 500];
@@ -94,6 +93,8 @@ impl Picture {
 /// A window on the report, in one scheme.
 struct Window<'a> {
     folder: &'a Path,
+    /// Name of the page in the names of pictures.
+    name: &'a str,
     width: u32,
     scheme: (&'static str, &'static str),
 }
@@ -102,7 +103,7 @@ impl Window<'_> {
     /// What the probe found, and the picture.
     fn look(&self) -> (Found, Picture) {
         let profile = tempfile::tempdir_in(self.folder).unwrap();
-        let name = format!("{}-{}.png", self.scheme.0, self.width);
+        let name = format!("{}-{}-{}.png", self.name, self.scheme.0, self.width);
         let path = self.folder.join(&name);
         let output = Command::new("timeout")
             .args(["300", "chromium"])
@@ -127,18 +128,10 @@ impl Window<'_> {
     }
 }
 
-/// The report of a run in which everything was measured, with the probe in it.
-fn write_page(folder: &Path) {
-    let (json, path) = (folder.join("result.json"), folder.join("page.html"));
-    let mut result: Value = serde_json::from_str(&fs::read_to_string(DEMO).unwrap()).unwrap();
-    measured::add_cpu(&mut result);
-    fs::write(&json, result.to_string()).unwrap();
-    let mut command = Command::new(cargo_bin!("steer-bench"));
-    let output = command.arg("report").arg(&json).arg("--out").arg(&path).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let page = fs::read_to_string(&path).unwrap();
+/// Writes a page with the probe in it.
+fn write_page(folder: &Path, page: &str) {
     let probe = format!("<script>{}</script></head>", include_str!("probe.js"));
-    fs::write(path, page.replacen("</head>", &probe, 1)).unwrap();
+    fs::write(folder.join("page.html"), page.replacen("</head>", &probe, 1)).unwrap();
 }
 
 /// Whether a pixel is of this ink, as far as the edge of a mark lets it be.
@@ -146,27 +139,28 @@ fn is_of(ink: [u8; 3], pixel: [u8; 3]) -> bool {
     ink.iter().zip(pixel).all(|(ink, pixel)| ink.abs_diff(pixel) <= 8)
 }
 
-#[test]
-fn every_plot_is_drawn_and_can_be_read() {
+/// Looks at a page in every scheme and width; it has plots of these labels, each so many times.
+fn look_at(name: &'static str, page: &str, plots: &[(&str, usize)]) {
     if Command::new("chromium").arg("--version").output().is_err() {
-        println!("SKIPPED every_plot_is_drawn_and_can_be_read: chromium is not installed");
+        println!("SKIPPED {name}: chromium is not installed");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    write_page(folder.path());
+    write_page(folder.path(), page);
     for (scheme, dark) in SCHEMES.into_iter().zip([false, true]) {
         for width in WIDTHS {
-            let window = Window { folder: folder.path(), width, scheme };
+            let window = Window { folder: folder.path(), name, width, scheme };
             let (found, picture) = window.look();
-            let place = format!("{}, {width} wide", scheme.0);
+            let place = format!("{name}, {}, {width} wide", scheme.0);
             assert_eq!(found.paper != "rgb(255, 255, 255)", dark, "{place}: {}", found.paper);
             assert!(found.overlaps.is_empty(), "{place}: texts overlap: {:?}", found.overlaps);
             assert!(found.outside.is_empty(), "{place}: texts stick out: {:?}", found.outside);
             assert!(found.faint.is_empty(), "{place}: hard to read: {:?}", found.faint);
             assert!(found.wider <= 0, "{place}: the page must be scrolled sideways");
-            // In each of the three worlds: fourteen metrics, ratios, latency, what CPUs did, who
-            // used them.
-            assert_eq!(found.plots.len(), 3 * 18, "{place}");
+            for (label, wanted) in plots {
+                let count = found.plots.iter().filter(|plot| plot.label.contains(label)).count();
+                assert_eq!(count, *wanted, "{place}: {label}");
+            }
             for Plot { label, area, inks } in found.plots {
                 assert!(!inks.is_empty(), "{place}: {label} has nothing to draw");
                 let drawn = |ink: &[u8; 3]| picture.area(area).any(|pixel| is_of(*ink, pixel));
@@ -175,4 +169,29 @@ fn every_plot_is_drawn_and_can_be_read() {
             }
         }
     }
+}
+
+#[test]
+fn every_plot_of_a_run_is_drawn_and_can_be_read() {
+    let page = page(|result| {
+        measured::add_cpu(result);
+        add_topology(result);
+    });
+    // In each of the three worlds: fourteen metrics, ratios, latency, what CPUs did, the machine, who
+    // used them.
+    look_at("run", &page, &[("", 3 * 19), ("The machine and where threads ran", 3)]);
+}
+
+#[test]
+fn every_plot_of_an_experiment_is_drawn_and_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let points = [
+        ("1-flow", "--long-flows=1", 1.0),
+        ("2-flows", "--long-flows=2", 0.9),
+        ("4-flows", "--long-flows=4", 0.7),
+    ];
+    experiment(folder.path(), "one-to-one", &points);
+    let page = page_of(&folder.path().join("one-to-one"));
+    // In each of the three worlds: five metrics that have a unit, twice each, and two shares.
+    look_at("experiment", &page, &[("", 3 * 12), ("times the value at 1", 3 * 5)]);
 }

@@ -3,28 +3,15 @@
 
 mod archived;
 mod measured;
+mod pages;
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use archived::DEMO;
 use assert_cmd::cargo::cargo_bin;
+use pages::{add_topology, demo, page, report};
 use serde_json::{Value, json};
-
-/// The page of the recorded result after an edit.
-fn page(edit: impl FnOnce(&mut Value)) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    let (json, html) = (folder.path().join("result.json"), folder.path().join("report.html"));
-    let mut result: Value = serde_json::from_str(&fs::read_to_string(DEMO).unwrap()).unwrap();
-    edit(&mut result);
-    fs::write(&json, result.to_string()).unwrap();
-    let mut command = Command::new(cargo_bin!("steer-bench"));
-    let output = command.arg("report").arg(&json).arg("--out").arg(&html).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(Path::new(String::from_utf8(output.stdout).unwrap().trim()), html);
-    fs::read_to_string(html).unwrap()
-}
 
 /// The label of the plot of what the CPUs did.
 const STACK: &str = "aria-label=\"CPU time by category\"";
@@ -98,8 +85,7 @@ fn the_page_has_all_parts_and_needs_nothing_else() {
 
 /// What `report` prints with these flags.
 fn printed(flags: &[&str]) -> String {
-    let mut command = Command::new(cargo_bin!("steer-bench"));
-    let output = command.args(["report", DEMO]).args(flags).output().unwrap();
+    let output = report(Path::new(DEMO), flags);
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
@@ -107,7 +93,7 @@ fn printed(flags: &[&str]) -> String {
 #[test]
 fn the_csv_holds_every_sample() {
     let csv = printed(&["--csv", "-"]);
-    let result: Value = serde_json::from_str(&fs::read_to_string(DEMO).unwrap()).unwrap();
+    let result = demo();
     let mut lines = csv.lines();
     assert_eq!(lines.next(), Some("world,arm,metric,round,value"));
     let arms = result["worlds"]["auto"]["arms"].as_object().unwrap();
@@ -200,9 +186,47 @@ fn names_from_outside_are_escaped() {
 
 #[test]
 fn a_page_that_cannot_be_written_is_an_error() {
-    let mut command = Command::new(cargo_bin!("steer-bench"));
-    let output = command.args(["report", DEMO, "--out", "/no/such/folder/x.html"]).output();
-    let output = output.unwrap();
+    let output = report(Path::new(DEMO), &["--out", "/no/such/folder/x.html"]);
     assert!(!output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("cannot write /no/such/folder"));
+}
+
+/// The label of the drawing of the machine.
+const MACHINE: &str = "aria-label=\"The machine and where threads ran\"";
+
+#[test]
+fn the_machine_is_drawn_where_it_was_recorded() {
+    assert!(!page(|_| {}).contains(MACHINE));
+    let page = page(add_topology);
+    assert_eq!(page.matches(MACHINE).count(), 3, "one in each world");
+    for part in [
+        "NUMA node 1<tspan class=\"note\">  the NIC's</tspan>",
+        ">L3 cache</text>",
+        ">core 2</text>",
+        ">eth0</text>",
+        "node 0: CPUs 0-1; node 1: CPUs 2-3. The NIC eth0 is on node 1.",
+        "not bound to one CPU: queue 3 (CPUs 0-3).",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let world = page.split("Steering: ").find(|world| world.starts_with("hash")).unwrap();
+    let drawing = world.split(MACHINE).nth(1).unwrap().split("</svg>").next().unwrap();
+    assert!(drawing.contains(">0,2</text>") && drawing.contains(">1,3</text>"), "{drawing}");
+    // of each of four CPUs under three arms
+    assert_eq!(drawing.matches("class=\"share long\"").count(), 12);
+    let pinned = drawing.split("pinned: long-flow threads used ").nth(1).unwrap();
+    let pinned = pinned.split_once(". pinned: RPC threads used ").unwrap();
+    assert!(pinned.0.contains("CPU 2") && !pinned.0.contains("CPU 0"), "{}", pinned.0);
+    assert!(pinned.1.contains("CPU 0"), "{}", pinned.1);
+}
+
+#[test]
+fn a_nic_of_unknown_place_hangs_on_no_node() {
+    let page = page(|result| {
+        add_topology(result);
+        result["environment"]["nic_node"] = Value::Null;
+        result["topology"]["queues"] = json!({});
+    });
+    assert!(page.contains("NIC, node unknown") && !page.contains("class=\"cable\""));
+    assert!(page.contains("queues are not known to have interrupts of their own"));
 }

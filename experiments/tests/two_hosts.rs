@@ -232,6 +232,12 @@ fn a_run_between_two_hosts_gives_a_result() {
     let environment = &result["environment"];
     assert!(environment["accelerator"].is_null() && environment["nic"] == NIC, "{environment}");
     assert!(result["warnings"].to_string().contains("unknown"), "a veth is near no CPU");
+    let topology = &result["topology"];
+    for part in ["nodes", "cores"] {
+        assert!(topology[part].as_array().is_some_and(|list| !list.is_empty()), "{topology}");
+    }
+    assert_eq!(topology["nic"], NIC);
+    assert_eq!(topology["queues"], serde_json::json!({"host": []}), "a veth has no interrupts");
     assert_eq!(pair.runner.processes(), Vec::<String>::new());
 
     agent.signal("-KILL");

@@ -75,10 +75,20 @@ impl Facts {
 /// # Errors
 /// When its sysfs does not tell, or one has no CPUs.
 pub(crate) fn nodes(link: &mut Link) -> Result<Vec<Vec<usize>>> {
-    cpu_list(&link.read("/sys/devices/system/node/has_cpu")?)?
-        .into_iter()
-        .map(|node| cpu_list(&link.read(&format!("/sys/devices/system/node/node{node}/cpulist"))?))
-        .collect()
+    Ok(numbered_nodes(link)?.into_iter().map(|(_, cpus)| cpus).collect())
+}
+
+/// The same with the nodes' numbers, which may have gaps.
+///
+/// # Errors
+/// As [`nodes`].
+pub(crate) fn numbered_nodes(link: &mut Link) -> Result<Vec<(usize, Vec<usize>)>> {
+    let nodes = cpu_list(&link.read("/sys/devices/system/node/has_cpu")?)?;
+    let cpus = |node| {
+        let cpus = link.read(&format!("/sys/devices/system/node/node{node}/cpulist"))?;
+        Ok((node, cpu_list(&cpus)?))
+    };
+    nodes.into_iter().map(cpus).collect()
 }
 
 /// CPUs as programs take them: `2,3`.
@@ -97,15 +107,22 @@ fn cpu_list(text: &str) -> Result<Vec<usize>> {
     Ok(ranges.into_iter().flatten().collect())
 }
 
-/// The queue IRQs in /proc/interrupts: `26: 0 1 PCI-MSIX-0000:81:00.0 1-edge virtio0-input.0`.
-fn queue_irqs(interrupts: &str) -> Vec<QueueIrq> {
-    let parse = |line: &str| {
+/// Numbers and names of the IRQs in /proc/interrupts:
+/// `26: 0 1 PCI-MSIX-0000:81:00.0 1-edge virtio0-input.0`.
+pub(crate) fn named_irqs(interrupts: &str) -> impl Iterator<Item = (u32, &str)> {
+    interrupts.lines().filter_map(|line| {
         let irq = line.split_once(':')?.0.trim().parse().ok()?;
-        let name = line.split_whitespace().last()?;
+        Some((irq, line.split_whitespace().last()?))
+    })
+}
+
+/// The IRQs of a virtio NIC's queues.
+fn queue_irqs(interrupts: &str) -> Vec<QueueIrq> {
+    let queue = |(irq, name): (u32, &str)| {
         let queue = name.split_once("-input.").or(name.split_once("-output."))?.1;
         Some(QueueIrq { irq, queue: queue.parse().ok()? })
     };
-    interrupts.lines().filter_map(parse).collect()
+    named_irqs(interrupts).filter_map(queue).collect()
 }
 
 #[cfg(test)]

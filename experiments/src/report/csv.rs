@@ -3,19 +3,35 @@
 
 use std::borrow::Cow;
 
-use crate::result::AbResult;
+use crate::result::metrics::Metric;
+use crate::result::{AbResult, Sample};
 
 /// The rows, under their header.
 pub(super) fn csv(result: &AbResult) -> String {
-    let mut text = String::from("world,arm,metric,round,value\n");
-    for sample in &result.raw {
-        for metric in result.metrics() {
-            let value = metric.value(sample).map(|value| value.to_string()).unwrap_or_default();
-            let (world, arm) = (field(&sample.world), field(&sample.arm));
-            text += &format!("{world},{arm},{},{},{value}\n", metric.name, sample.round);
-        }
-    }
-    text
+    let rows: String = rows(result).map(|row| row + "\n").collect();
+    format!("{COLUMNS}\n{rows}")
+}
+
+/// The rows of several results, with the name of each in a column before the others.
+pub(super) fn by_point<'a>(points: impl Iterator<Item = (&'a str, &'a AbResult)>) -> String {
+    let rows = points.flat_map(|(point, result)| {
+        rows(result).map(move |row| format!("{},{row}\n", field(point)))
+    });
+    format!("point,{COLUMNS}\n{}", rows.collect::<String>())
+}
+
+const COLUMNS: &str = "world,arm,metric,round,value";
+
+fn rows(result: &AbResult) -> impl Iterator<Item = String> + '_ {
+    let row = |sample: &Sample, metric: &Metric| {
+        let value = metric.value(sample).map(|value| value.to_string()).unwrap_or_default();
+        let (world, arm) = (field(&sample.world), field(&sample.arm));
+        format!("{world},{arm},{},{},{value}", metric.name, sample.round)
+    };
+    result
+        .raw
+        .iter()
+        .flat_map(move |sample| result.metrics().map(move |metric| row(sample, metric)))
 }
 
 /// A name as one field, whatever it holds.

@@ -7,10 +7,9 @@ use serde_json::Value;
 use crate::result::AbResult;
 
 /// Reasons to doubt a figure; nothing when there are none.
-pub(super) fn warnings(result: &AbResult) -> Markup {
+pub(super) fn warnings(warnings: &[String]) -> Markup {
     /// Warnings that are shown without being asked for.
     const FEW: usize = 5;
-    let warnings = &result.warnings;
     html! {
         @if !warnings.is_empty() {
             details.warnings open[warnings.len() <= FEW] {
@@ -25,8 +24,8 @@ pub(super) fn warnings(result: &AbResult) -> Markup {
 pub(super) fn environment(result: &AbResult) -> Markup {
     html! {
         div.columns {
-            div { h3 { "Machine" } (list(&result.environment)) }
-            div { h3 { "Workload" } (list(&result.workload)) }
+            div { h3 { "Machine" } (list(&fields(&result.environment))) }
+            div { h3 { "Workload" } (list(&fields(&result.workload))) }
         }
         h3 { "Command" }
         pre { (result.command.join(" ")) }
@@ -40,8 +39,9 @@ pub(super) fn fields(record: &impl Serialize) -> Vec<(String, String)> {
     fields.map(|(name, value)| (name.replace('_', " "), plain(value))).collect()
 }
 
-fn list(record: &impl Serialize) -> Markup {
-    html! { dl { @for (name, value) in fields(record) { dt { (name) } dd { (value) } } } }
+/// Fields by name.
+pub(super) fn list(fields: &[(String, String)]) -> Markup {
+    html! { dl { @for (name, value) in fields { dt { (name) } dd { (value) } } } }
 }
 
 fn plain(value: &Value) -> String {

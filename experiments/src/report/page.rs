@@ -2,12 +2,31 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{bars, cdf, claims, facts, headline, intervals, stack, svg, timeline, verdict};
+use super::{
+    bars, cdf, claims, facts, headline, intervals, machine, placement, stack, svg, timeline,
+    verdict,
+};
 use crate::result::{AbResult, World};
 
 /// The whole page.
 pub(super) fn page(result: &AbResult) -> Markup {
-    let title = headline::title(result);
+    let content = html! {
+        section {
+            h2 { "Verdict" }
+            (verdict::verdict(result))
+            (caveat(result))
+            (claims::claims(result))
+        }
+        (facts::warnings(&result.warnings))
+        @for (name, world) in &result.worlds { (section(result, name, world)) }
+        section { h2 { "Where this was measured" } (facts::environment(result)) }
+        section { h2 { "How to read this" } (facts::reading(result)) }
+    };
+    frame(&headline::title(result), &headline::subtitle(result), content)
+}
+
+/// A page that needs nothing else, in light and dark.
+pub(super) fn frame(title: &str, subtitle: &str, content: Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -21,20 +40,9 @@ pub(super) fn page(result: &AbResult) -> Markup {
             body {
                 header {
                     h1 { (title) }
-                    p.subtitle { (headline::subtitle(result)) }
+                    p.subtitle { (subtitle) }
                 }
-                main {
-                    section {
-                        h2 { "Verdict" }
-                        (verdict::verdict(result))
-                        (caveat(result))
-                        (claims::claims(result))
-                    }
-                    (facts::warnings(result))
-                    @for (name, world) in &result.worlds { (section(result, name, world)) }
-                    section { h2 { "Where this was measured" } (facts::environment(result)) }
-                    section { h2 { "How to read this" } (facts::reading(result)) }
-                }
+                main { (content) }
             }
         }
     }
@@ -46,6 +54,7 @@ fn caveat(result: &AbResult) -> Markup {
 
 fn section(result: &AbResult, name: &str, world: &World) -> Markup {
     let arms: Vec<&String> = world.arms.keys().collect();
+    let placements = placement::placements(result, name, &arms);
     html! {
         section {
             h2 { "Steering: " (name) }
@@ -74,19 +83,20 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             p.note { "Share of RPCs answered within a time, all rounds together." }
             (cdf::cdf(result, name, &arms))
             (stack::stack(result, name, world))
+            (machine::machine(result, name, &placements))
             h3 { "Who used the CPUs" }
             p.note {
                 "Share of each CPU's time, from the round nearest the median throughput per core. "
                 "What is left open is idle time."
             }
-            (timeline::timeline(result, name, &arms))
+            (timeline::timeline(&placements))
             details { summary { "All figures" } div.scroll { (table(world)) } }
         }
     }
 }
 
 /// What a steering world is.
-fn about(name: &str) -> &'static str {
+pub(super) fn about(name: &str) -> &'static str {
     match name {
         "auto" => "A flow's packets arrive on the queue its thread last sent from, as with aRFS.",
         "hash" => "A hash of the connection picks the queue, as with RSS.",

@@ -18,6 +18,27 @@ impl Linear {
     }
 }
 
+impl Linear {
+    /// Round values from 0 on, with their labels; for a scale that begins at 0.
+    pub(super) fn ticks(self) -> Vec<(f64, String)> {
+        /// As many as there is room for in a small plot.
+        const MOST: f64 = 6.0;
+        let most = self.domain.1;
+        if most <= 0.0 {
+            return vec![(0.0, "0".to_owned())];
+        }
+        let decade = 10f64.powf((most / MOST).log10().floor());
+        let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
+        let step = steps.into_iter().find(|step| most / step <= MOST).unwrap_or(most);
+        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let tick = |nth| {
+            let value = f64::from(nth) * step;
+            (value, format!("{value:.decimals$}"))
+        };
+        (0..=(most / step) as u32).map(tick).collect()
+    }
+}
+
 /// A logarithmic scale over positive values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Log {
@@ -71,6 +92,18 @@ mod tests {
         assert_eq!((log.at(1.0), log.at(10.0), log.at(1e9), log.at(0.0)), (0.0, 5.0, 10.0, 0.0));
         let flat = Linear { domain: (3.0, 3.0), range: (0.0, 9.0) };
         assert_eq!(flat.at(3.0), 0.0, "a scale without extent divides by nothing");
+    }
+
+    #[test]
+    fn straight_ticks_begin_at_zero() {
+        let labels = |most| -> Vec<String> {
+            let scale = Linear { domain: (0.0, most), range: (0.0, 1.0) };
+            scale.ticks().into_iter().map(|(_, label)| label).collect()
+        };
+        assert_eq!(labels(1.1), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(29.0), ["0", "5", "10", "15", "20", "25"]);
+        assert_eq!(labels(6.58), ["0", "2", "4", "6"]);
+        assert_eq!(labels(0.0), ["0"]);
     }
 
     #[test]

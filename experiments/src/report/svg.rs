@@ -10,6 +10,16 @@ pub(super) fn canvas(width: f64, height: f64, label: &str, content: Markup) -> M
     }
 }
 
+/// The same with a description for readers who cannot see what is drawn.
+pub(super) fn described(
+    (width, height): (f64, f64),
+    title: &str,
+    description: &str,
+    content: Markup,
+) -> Markup {
+    canvas(width, height, title, html! { title { (title) } desc { (description) } (content) })
+}
+
 /// Where a text is anchored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {

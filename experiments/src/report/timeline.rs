@@ -1,11 +1,11 @@
 //! Who used each CPU when: long-flow threads, softirq, RPC threads and everything else, per arm.
 
 use maud::{Markup, html};
-use serde::Deserialize;
 
+use super::placement::{self, Cpu, Placement};
 use super::scale::Linear;
 use super::svg::{self, Anchor};
-use crate::result::{AbResult, Sample};
+use crate::result::Sample;
 use crate::traffic::cpus::CpuList;
 
 const LEFT: f64 = 84.0;
@@ -19,68 +19,16 @@ const LABEL: f64 = 12.0;
 const HEAD: f64 = 24.0;
 const FOOT: f64 = 36.0;
 
-/// What the observer printed about time, CPU by CPU.
-#[derive(Debug, Deserialize)]
-struct Timeline {
-    /// Seconds per value.
-    interval_s: f64,
-    cpus: Vec<Cpu>,
-}
-
-/// Shares of each interval, 0 to 1; the rest of the interval the CPU was idle.
-#[derive(Debug, Deserialize)]
-struct Cpu {
-    cpu: usize,
-    long: Vec<f64>,
-    short: Vec<f64>,
-    other: Vec<f64>,
-    softirq: Vec<f64>,
-}
-
-impl Cpu {
-    /// The classes from the bottom up: softirq beside the long flows it feeds.
-    fn layers(&self) -> [(&'static str, &[f64]); 4] {
-        [
-            ("long", &self.long),
-            ("softirq", &self.softirq),
-            ("short", &self.short),
-            ("other", &self.other),
-        ]
-    }
-}
-
-/// One arm's column.
-struct Column<'a> {
-    arm: &'a str,
-    round: u32,
-    timeline: Timeline,
-    nic_cpus: Vec<CpuList>,
-}
-
 /// The timelines of a world, each of its arm's median round.
-pub(super) fn timeline(result: &AbResult, world: &str, arms: &[&String]) -> Markup {
-    let columns = arms.iter().filter_map(|arm| {
-        let sample = median_sample(result, world, arm)?;
-        let timeline: Timeline =
-            serde_json::from_value(sample.observe.get("timeline")?.clone()).ok()?;
-        let nic_cpus = nic_cpus(sample);
-        Some(Column { arm: arm.as_str(), round: sample.round, timeline, nic_cpus })
-    });
-    let columns: Vec<_> = columns.collect();
+pub(super) fn timeline(columns: &[Placement<'_>]) -> Markup {
     if columns.is_empty() {
         return html! { p.note { "The observer recorded no timeline." } };
     }
-    let legend = [
-        ("long", "long-flow threads"),
-        ("softirq", "softirq"),
-        ("short", "RPC threads"),
-        ("other", "everything else"),
-    ];
     let rows = columns.iter().map(|column| column.timeline.cpus.len()).max().unwrap_or(0);
     let height = HEAD + ROW * rows as f64 + FOOT;
     let width = (WIDTH - LEFT + GAP) / columns.len() as f64;
     html! {
-        (svg::legend(legend.map(|(class, name)| (class.to_string(), name))))
+        (placement::legend())
         div.scroll { (svg::canvas(WIDTH, height, "CPU time by class over time", html! {
             @for (index, column) in columns.iter().enumerate() {
                 @let left = LEFT + width * index as f64;
@@ -90,20 +38,6 @@ pub(super) fn timeline(result: &AbResult, world: &str, arms: &[&String]) -> Mark
     }
 }
 
-/// The sample of an arm that is nearest to its median throughput per core, or else its first.
-fn median_sample<'a>(result: &'a AbResult, world: &str, arm: &str) -> Option<&'a Sample> {
-    let median = result.worlds.get(world)?.median(arm, "throughput_per_core");
-    let distance = |sample: &&Sample| {
-        let value = sample.observe.get("throughput_per_core")?.as_f64()?;
-        Some((value - median?).abs())
-    };
-    let samples = result.raw.iter().filter(|s| s.world == world && s.arm == arm);
-    samples.min_by(|a, b| {
-        let far = f64::INFINITY;
-        distance(a).unwrap_or(far).total_cmp(&distance(b).unwrap_or(far))
-    })
-}
-
 /// The CPUs local to each NIC, as far as the observer knows them.
 fn nic_cpus(sample: &Sample) -> Vec<CpuList> {
     let nics = sample.observe.get("nics").and_then(|nics| nics.as_array());
@@ -111,15 +45,16 @@ fn nic_cpus(sample: &Sample) -> Vec<CpuList> {
     lists.filter_map(|list| list.parse().ok()).collect()
 }
 
-fn draw(column: &Column, (left, right): (f64, f64), first: bool) -> Markup {
+fn draw(column: &Placement<'_>, (left, right): (f64, f64), first: bool) -> Markup {
     let intervals = column.timeline.cpus.iter().map(|cpu| cpu.long.len()).max().unwrap_or(0);
     let seconds = intervals as f64 * column.timeline.interval_s;
     let x = Linear { domain: (0.0, seconds), range: (left, right) };
     let bottom = HEAD + ROW * column.timeline.cpus.len() as f64;
     let names = LEFT - 10.0;
+    let nics = nic_cpus(column.sample);
     html! {
         text x=(svg::px(left)) y="13" class="name" {
-            (column.arm) tspan.note { "  round " (column.round + 1) }
+            (column.arm) tspan.note { "  round " (column.sample.round + 1) }
         }
         @for (row, cpu) in column.timeline.cpus.iter().enumerate() {
             @let top = HEAD + ROW * row as f64;
@@ -130,7 +65,7 @@ fn draw(column: &Column, (left, right): (f64, f64), first: bool) -> Markup {
                 path d=(area) class=(class) {}
             }
             @if first {
-                @let nic = column.nic_cpus.iter().any(|list| list.contains(cpu.cpu));
+                @let nic = nics.iter().any(|list| list.contains(cpu.cpu));
                 @let middle = top + STRIP / 2.0;
                 @let baseline = if nic { middle - 2.0 } else { middle + 4.0 };
                 (svg::text(names, baseline, Anchor::End, "label", &format!("CPU {}", cpu.cpu)))

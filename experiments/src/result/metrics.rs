@@ -281,9 +281,14 @@ impl Metric {
         ratio.excludes_one().then_some(if better { Claim::Better } else { Claim::Worse })
     }
 
+    /// A stored value in the unit that is shown.
+    pub(crate) fn in_unit(&self, value: f64) -> f64 {
+        value / self.scale
+    }
+
     /// A stored value as shown, without the unit.
     pub(crate) fn show(&self, value: f64) -> String {
-        let shown = value / self.scale;
+        let shown = self.in_unit(value);
         let decimals = match () {
             () if self.unit.is_empty() => 3,
             () if shown >= 100.0 => 0,

@@ -19,6 +19,7 @@ mod table;
 pub(crate) mod targets;
 #[cfg(test)]
 mod tests;
+pub(crate) mod topology;
 mod types;
 
 pub(crate) use brief::brief;

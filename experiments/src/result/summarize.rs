@@ -43,6 +43,7 @@ pub(crate) fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
         command: header.command,
         seed: header.seed,
         environment: header.environment,
+        topology: header.topology,
         workload: header.workload,
         worlds,
         warnings,

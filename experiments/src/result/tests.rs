@@ -31,6 +31,7 @@ fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
         command: result.command.clone(),
         seed: result.seed,
         environment: result.environment.clone(),
+        topology: result.topology.clone(),
         workload: result.workload.clone(),
         warnings: Vec::new(),
     };

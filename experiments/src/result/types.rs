@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::cpu::CpuRecord;
 use super::metrics::{METRICS, Metric};
+use super::topology::Topology;
 use crate::stats::Ratio;
 use crate::traffic::long::{Direction, Reads};
 
@@ -32,6 +33,9 @@ pub(crate) struct AbResult {
     pub(crate) seed: u64,
     /// The machine that was measured.
     pub(crate) environment: Environment,
+    /// Where its CPUs and its NIC's queues are; absent where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) topology: Option<Topology>,
     /// The traffic and what ran beside it.
     pub(crate) workload: Workload,
     /// What was found, by name of the steering world (`auto`, `hash`, `explicit`, `spread`;
@@ -76,6 +80,8 @@ pub(crate) struct Header {
     pub(crate) seed: u64,
     /// The machine that is measured.
     pub(crate) environment: Environment,
+    /// Where its CPUs and its NIC's queues are.
+    pub(crate) topology: Option<Topology>,
     /// The traffic and what runs beside it.
     pub(crate) workload: Workload,
     /// Doubts that are known already.

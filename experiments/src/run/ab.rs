@@ -16,6 +16,7 @@ use super::host::{self, HostArgs, HostBed};
 use super::rounds::{Next, RoundsArgs};
 use super::sample::{self, Measured};
 use super::setup::SetupArgs;
+use super::topology;
 use super::workload::{LongTool, WorkloadArgs};
 use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
@@ -100,7 +101,7 @@ pub(super) fn measured(mut args: AbArgs, command: Vec<String>) -> Result<AbResul
 }
 
 const RESULT: &str = "result.json";
-const REPORT: &str = "report.html";
+pub(super) const REPORT: &str = "report.html";
 /// How the warning begins that a result holds until all rounds are measured.
 pub(super) const UNFINISHED: &str = "unfinished:";
 
@@ -172,6 +173,10 @@ impl AbArgs {
     }
 
     fn header(&self, command: Vec<String>, bed: &mut dyn Bed) -> Result<Header> {
+        let mut warnings = bed.doubts()?;
+        let nic = bed.nic().to_owned();
+        let topology = topology::read(bed.link(), &nic)
+            .map_err(|why| warnings.push(format!("where the CPUs are is not known: {why:#}")));
         Ok(Header {
             subject: arm::subject(&self.arms).to_owned(),
             arms: self.arms.iter().map(|arm| arm.name.clone()).collect(),
@@ -179,8 +184,9 @@ impl AbArgs {
             command,
             seed: self.seed,
             environment: bed.environment()?,
+            topology: topology.ok(),
             workload: self.workload.describe(bed.layout()),
-            warnings: bed.doubts()?,
+            warnings,
         })
     }
 }
@@ -194,6 +200,7 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
     let begun = Instant::now();
     for (nth, world) in (1..).zip(&worlds) {
         bed.turn(world)?;
+        run.look_at_queues(&mut *bed, world);
         let mut end = args.rounds.end(begun, f64::from(nth) / worlds.len() as f64);
         for round in 0.. {
             if let Err(error) = run.round(args, &mut *bed, world, round, &mut random, progress) {
@@ -224,6 +231,14 @@ struct Run {
 }
 
 impl Run {
+    /// Records on which CPUs the NIC's queues interrupt in a world.
+    fn look_at_queues(&mut self, bed: &mut dyn Bed, world: &str) {
+        if let Some(topology) = &mut self.header.topology {
+            let queues = topology::queues(bed.link(), &topology.nic);
+            topology.queues.insert(world.to_owned(), queues);
+        }
+    }
+
     /// Every arm once, in random order.
     fn round(
         &mut self,

@@ -7,15 +7,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser};
 
-use super::ab::{self, AbArgs};
+use super::ab::{self, AbArgs, REPORT};
 use super::setup::Unsupported;
+use crate::report;
 use crate::result::{self, AbResult};
 use crate::spec::{self, Options, Point, Spec};
 
 /// Flags of `steer-bench run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Results lie in DIR/EXPERIMENT/POINT. After an interruption the same command goes on where it stopped.
+Results lie in DIR/EXPERIMENT/POINT, the report across the points in
+DIR/EXPERIMENT/report.html. After an interruption the same command goes on where it stopped.
 
 Exit codes: 0 all points are measured, or skipped with a reason; 1 one failed.
 
@@ -86,6 +88,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         println!("{}: {} ({})", spec.name, spec.question, spec.source);
         spec.caveat.iter().for_each(|caveat| println!("    {caveat}"));
     }
+    for spec in &specs {
+        spec.keep(&args.out.join(&spec.name))?;
+    }
     let all = runs.len();
     let mut failed = 0;
     for (index, (spec, point, line, parsed)) in runs.into_iter().enumerate() {
@@ -97,6 +102,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 failed += 1;
                 println!("FAILED: {reason}");
             }
+        }
+    }
+    for spec in specs.iter().filter(|_| !args.smoke) {
+        let folder = args.out.join(&spec.name);
+        match report::write_experiment(&folder, &folder.join(REPORT)) {
+            Ok(()) => println!("{}", folder.join(REPORT).display()),
+            Err(error) => println!("{}: no report: {error:#}", spec.name),
         }
     }
     if failed > 0 {

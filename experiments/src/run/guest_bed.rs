@@ -16,7 +16,7 @@ use super::layout::Layout;
 use super::setup::SetupArgs;
 use super::workload::WorkloadArgs;
 use crate::guest::Link;
-use crate::lab::facts::Facts;
+use crate::lab::facts::{self, Facts};
 use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS, STALE_CODE};
 use crate::lab::progress::Progress;
 use crate::lab::steering::{Steering, Wheel};
@@ -83,6 +83,10 @@ impl Bed for GuestBed<'_> {
 
     fn layout(&self) -> &Layout {
         &self.ready.layout
+    }
+
+    fn nic(&self) -> &str {
+        facts::NIC
     }
 
     /// With the port rule of `explicit`, flow i then meets queue i, and the CPU that an operator who

@@ -18,4 +18,5 @@ mod rounds;
 mod sample;
 mod scheduler;
 mod setup;
+mod topology;
 mod workload;

@@ -18,6 +18,9 @@ pub(crate) struct Spec {
     /// Name of the file, without its ending.
     #[serde(skip)]
     pub(crate) name: String,
+    /// The file as it was read.
+    #[serde(skip)]
+    text: String,
     /// What is asked, in a sentence.
     pub(crate) question: String,
     /// Where the question comes from: paper and figure.
@@ -56,9 +59,32 @@ impl Spec {
         Self::parse(&name, &text).with_context(|| path.display().to_string())
     }
 
+    /// Leaves a copy with the experiment's results, so that they tell what was asked.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or written to.
+    pub(crate) fn keep(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(format!("{}.toml", self.name));
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&path, &self.text))
+            .with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// Reads the copy that lies with an experiment's results.
+    ///
+    /// # Errors
+    /// When there is none, or more than one; else as [`Spec::read`].
+    pub(crate) fn kept(folder: &Path) -> Result<Self> {
+        match &files(&[folder.to_owned()])?[..] {
+            [one] => Self::read(one),
+            several => bail!("{} has {} spec files (*.toml)", folder.display(), several.len()),
+        }
+    }
+
     fn parse(name: &str, text: &str) -> Result<Self> {
         let mut spec: Self = toml::from_str(text)?;
         spec.name = name.to_owned();
+        spec.text = text.to_owned();
         if spec.points.is_empty() {
             spec.points.push(Point { name: "all".to_owned(), ..Point::default() });
         }
@@ -132,6 +158,19 @@ mod tests {
             let error = format!("{:#}", Spec::parse("x", &text).unwrap_err());
             assert!(error.contains(message), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_kept_spec_keeps_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Spec::kept(folder.path()).is_err(), "there is none");
+        let text = format!("{GOOD}[[point]]\nname = \"8-flows\"");
+        Spec::parse("incast", &text).unwrap().keep(folder.path()).unwrap();
+        let kept = Spec::kept(folder.path()).unwrap();
+        assert_eq!((kept.name.as_str(), kept.points[0].name.as_str()), ("incast", "8-flows"));
+        fs::write(folder.path().join("other.toml"), text).unwrap();
+        let error = format!("{:#}", Spec::kept(folder.path()).unwrap_err());
+        assert!(error.ends_with("has 2 spec files (*.toml)"), "{error}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod coverage;
 mod paired;
 mod precision;
 mod rank_sum;
+mod sign;
 #[cfg(test)]
 mod tests;
 
@@ -91,6 +92,26 @@ impl fmt::Display for Ratio {
         let Self { median, lo, hi } = self;
         write!(f, "{median:.decimals$} [{lo:.decimals$}, ")?;
         if *hi > FAR { write!(f, ">{FAR}]") } else { write!(f, "{hi:.decimals$}]") }
+    }
+}
+
+/// The median of one arm's samples, with its interval. Two arms of a run are not compared by these:
+/// their rounds are paired, and [`Ratio::paired`] makes use of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Median {
+    pub(crate) median: f64,
+    /// Lower end of the 95 % interval; with fewer than six samples the least of them.
+    pub(crate) lo: f64,
+    /// Upper end of the interval.
+    pub(crate) hi: f64,
+}
+
+impl Median {
+    /// The median of samples; `None` when one of them is, or there are none.
+    pub(crate) fn of(samples: &[Option<f64>]) -> Option<Self> {
+        let known: Vec<f64> = samples.iter().copied().collect::<Option<_>>()?;
+        let (lo, hi) = sign::interval(&known)?;
+        Some(Self { median: median(&known)?, lo, hi })
     }
 }
 

@@ -98,6 +98,10 @@ impl Bed for HostBed {
         &self.layout
     }
 
+    fn nic(&self) -> &str {
+        &self.nic.name
+    }
+
     fn source_ports(&self) -> (Range<u16>, u16) {
         (PORTS, 1)
     }

@@ -1,0 +1,51 @@
+//! The part of `result.json` that says where the measured machine's CPUs and its NIC's queues are.
+//! Its comments are the descriptions in the JSON Schema. CPUs are lists like `2-3`.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The measured machine's CPUs, and the NIC that the traffic came in by. The NIC's own place is in
+/// `environment`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Topology {
+    /// NUMA nodes that have CPUs.
+    pub(crate) nodes: Vec<Node>,
+    /// Last-level caches; none where the kernel does not tell.
+    pub(crate) caches: Vec<Cache>,
+    /// CPUs of each core: several of one core are SMT siblings.
+    pub(crate) cores: Vec<String>,
+    /// Name of the NIC.
+    pub(crate) nic: String,
+    /// Queues of the NIC by steering world, as they were before its first sample.
+    pub(crate) queues: IndexMap<String, Vec<Queue>>,
+}
+
+/// A NUMA node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Node {
+    /// Number of the node.
+    pub(crate) node: u32,
+    /// Its CPUs.
+    pub(crate) cpus: String,
+}
+
+/// A cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Cache {
+    /// Its level, like 3.
+    pub(crate) level: u32,
+    /// CPUs that share it.
+    pub(crate) cpus: String,
+}
+
+/// An interrupt of a queue; a queue has two where receiving and sending have one each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Queue {
+    /// Number of the queue.
+    pub(crate) queue: u32,
+    /// Number of the IRQ.
+    pub(crate) irq: u32,
+    /// CPUs that may take it.
+    pub(crate) cpus: String,
+}
