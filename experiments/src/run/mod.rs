@@ -14,6 +14,7 @@ mod host;
 mod layout;
 pub(crate) mod neutral;
 mod rounds;
+mod rpc_tool;
 mod sample;
 mod scheduler;
 mod setup;

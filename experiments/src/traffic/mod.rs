@@ -8,6 +8,7 @@ pub(crate) mod load;
 pub(crate) mod long;
 mod poll;
 pub(crate) mod server;
+pub(crate) mod stage;
 pub(crate) mod stop;
 pub(crate) mod units;
 mod wire;
