@@ -10,6 +10,7 @@ use crate::remote::{self, AgentArgs};
 use crate::report::{self, ReportArgs};
 use crate::result::cli::{self as result, TableArgs};
 use crate::traffic::client::{self, ClientArgs};
+use crate::traffic::contend::{self, ContendArgs};
 use crate::traffic::hog::{self, HogArgs};
 use crate::traffic::server::{self, ServerArgs};
 
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     /// Spin CPUs, as other work on the host does.
     Hog(HogArgs),
+    /// Spin all CPUs for a while; print what CPU time each thread had, and its longest pause.
+    Contend(ContendArgs),
     /// Measure what the CPUs do, system-wide, under any scheduler.
     Cpu(CpuArgs),
     /// Print a result as tables.
@@ -56,6 +59,7 @@ impl Command {
             Self::Client(args) => client::run(args),
             Self::Agent(args) => remote::agent(&args),
             Self::Hog(args) => hog::run(args),
+            Self::Contend(args) => contend::run(&args),
             Self::Cpu(args) => cpu::run(&args),
             Self::Table(args) => result::table(&args),
             Self::Compare(args) => compare::run(&args),

@@ -58,6 +58,18 @@ fn bad_specs_say_what_is_wrong() {
             "[options]\nlong-tool = \"iperf3\"\nlong-zerocopy = true",
             "--long-tool iperf3 sends and reads in its own way",
         ),
+        (
+            "rpc-tool",
+            "[options]\nrpc-tool = \"redis\"\nstage = [\"rpc-connections=1\", \"hogs=0\"]",
+            "--stage: RPC connections come and go only as steer-bench opens them",
+        ),
+        ("stage", "[options]\nstage = [\"flows=1\"]", "\"flows\" is nothing that shifts"),
+        ("stages", "[options]\nstage = \"hogs=1\"", "one --stage shifts nothing"),
+        (
+            "shift",
+            "[options]\nlong-tool = \"iperf3\"\nstage = [\"long-flows=1\", \"hogs=0\"]",
+            "--stage: long flows come and go only as steer-bench sends them",
+        ),
         ("point", "[[point]]\nname = \"../x\"", "a name has letters, digits, - _ and . only"),
     ] {
         let header = if text.starts_with('[') { "question = \"?\"\nsource = \"x\"\n" } else { "" };

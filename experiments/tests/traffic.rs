@@ -150,6 +150,55 @@ fn traffic_flows_and_is_counted() {
 }
 
 #[test]
+fn a_load_that_shifts_is_counted_stage_by_stage() {
+    let ports = Ports::free();
+    let _server = server(&ports, &["--rpc-threads", "1"]);
+    let flags = "--long-flows 2 --long-rate 8Mbit --long-chunk 64KiB --rpc-connections 2 --warmup 0.3 \
+                 --duration 3 --stage long-flows=0 --stage rpc-connections=0 --stage";
+    let flags: Vec<&str> =
+        flags.split_whitespace().chain(["long-flows=3 rpc-connections=4"]).collect();
+    let report = json(&client(&ports, &flags).output().unwrap());
+    assert_eq!(report["errors"], serde_json::json!([]));
+    let stages = report["stages"].as_array().unwrap();
+    let number = |stage: usize, name: &str| stages[stage][name].as_f64().unwrap();
+    let loads = [(0.0, 2.0), (2.0, 0.0), (3.0, 4.0)];
+    for (stage, load) in loads.into_iter().enumerate() {
+        assert_eq!((number(stage, "long_flows"), number(stage, "rpc_connections")), load);
+        assert!((0.9..2.0).contains(&number(stage, "duration_s")), "{report}");
+    }
+    // What was under way as a stage ended arrives in the next one.
+    assert!(number(0, "long_bytes") == 0.0, "{report}");
+    for (stage, flows) in [(1, 2.0), (2, 3.0)] {
+        // A flow makes up for nothing that it left out while it was silent.
+        let most = flows * (1e6 * number(stage, "duration_s") + 2.0 * 65_536.0);
+        let bytes = number(stage, "long_bytes");
+        assert!(0.0 < bytes && bytes <= most, "{bytes} of {most}: {report}");
+    }
+    assert!(number(0, "rpc_count") > 0.0 && number(2, "rpc_count") > 0.0, "{report}");
+    assert!(number(1, "rpc_count") <= 2.0, "{report}");
+    assert!(stages[0]["rpc_p99_us"].as_f64() > Some(0.0));
+    let sum: u64 = stages.iter().map(|stage| stage["long_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(report["long"]["bytes"].as_u64(), Some(sum));
+    let sum: u64 = stages.iter().map(|stage| stage["rpc_count"].as_u64().unwrap()).sum();
+    assert_eq!(report["rpc"]["count"].as_u64(), Some(sum));
+}
+
+#[test]
+fn hogs_come_and_go_and_say_what_they_did() {
+    let mut hog = Command::new(cargo_bin!("steer-bench"));
+    let flags = ["hog", "--cpus", "0", "--stages", "0,1,0", "--lead", "0.2", "--duration", "1.5"];
+    let mut child = hog.args(flags).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(2500));
+    let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(kill.success());
+    let mut said = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(child.wait().unwrap().success());
+    let spins = said.lines().find_map(|line| line.strip_prefix("spins: ")).unwrap();
+    assert!(spins.parse::<u64>().unwrap() > 0, "{said}");
+}
+
+#[test]
 fn the_server_sends_long_flows_to_who_asks() {
     let ports = Ports::free();
     let server = server(&ports, &["--pin-long", "0"]);
@@ -353,6 +402,17 @@ fn bad_flags_say_what_is_wrong() {
             "client --server x --long-direction out --long-zerocopy",
             "with --long-direction out give it to the server",
         ),
+        ("client --server x --stage hogs=1 --stage hogs=2", "hogs are the measured machine's"),
+        ("client --server x --stage long-flows=1", "name two at least"),
+        (
+            "client --server x --stage long-flows=1 --stage long-flows=1001",
+            "at most 1000 long flows",
+        ),
+        ("client --server x --stage rpc=1", "\"rpc\" is nothing that shifts"),
+        (
+            "client --server x --long-zerocopy --stage long-flows=1 --stage long-flows=0",
+            "without --long-zerocopy",
+        ),
         ("client --server x --source-port 0", "0 is not in 1..=65535"),
         ("client --server x --long-flows 0 --rpc-connections 0", "nothing to do"),
         ("client --server 127.0.0.1 --source-port 65535 --long-flows 2", "leaves no room"),
@@ -364,6 +424,7 @@ fn bad_flags_say_what_is_wrong() {
         ("server --bind nowhere", "--bind"),
         ("hog", "--cpus <LIST>"),
         ("hog --cpus 1000", "--cpus: cannot run on CPUs 1000"),
+        ("hog --cpus 0 --stages 1,2", "--stages needs --duration"),
         ("dance", "unrecognized subcommand"),
     ] {
         let output =

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use anyhow::{Context, Error, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail};
 use rustix::process::Signal;
 use rustix::thread::LinkNameSpaceType;
 
@@ -82,9 +82,8 @@ impl Drop for Running {
 /// # Errors
 /// When it is not there.
 pub(crate) fn installed(program: &str, how: &str) -> Result<PathBuf> {
-    let path = Path::new("/usr/bin").join(program);
-    ensure!(path.is_file(), "{} is not installed: {how}", path.display());
-    Ok(path)
+    let mut paths = ["/usr/bin", "/usr/sbin"].iter().map(|folder| Path::new(folder).join(program));
+    paths.find(|path| path.is_file()).with_context(|| format!("{program} is not installed: {how}"))
 }
 
 /// Explains why a program did not start.

@@ -49,7 +49,7 @@ pub(super) fn cdf(result: &AbResult, world: &str, arms: &[&String]) -> Markup {
         Ok(mut curves) => {
             curves.retain(|curve| !curve.points.is_empty());
             if curves.is_empty() {
-                return html! { p.note { "No RPC was answered in this world." } };
+                return html! { p.note { "No latencies of single RPCs are known in this world." } };
             }
             drawing(&curves)
         }
@@ -62,8 +62,8 @@ fn merged<'a>(samples: impl Iterator<Item = &'a Sample>) -> Result<Histogram<u64
     let mut all = Histogram::new(3)?;
     for sample in samples {
         let report: ClientReport = serde_json::from_value(sample.client.clone())?;
-        if let Some(rpc) = report.rpc {
-            all.add(decode_histogram(&rpc.histogram)?)?;
+        if let Some(histogram) = report.rpc.and_then(|rpc| rpc.histogram) {
+            all.add(decode_histogram(&histogram)?)?;
         }
     }
     Ok(all)

@@ -19,12 +19,17 @@ pub(super) fn subtitle(result: &AbResult) -> String {
         Direction::In => "long flows",
         Direction::Out => "outgoing long flows",
     };
+    let to = match work.rpc_tool.as_str() {
+        "" | "builtin" => String::new(),
+        tool => format!(" to {tool}"),
+    };
     let parts = [
         machine.subject_version.clone(),
         machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
         machine.shape.as_ref().map(|shape| format!("{shape} CPUs")),
         Some(format!("{} {long} at {}", work.long_flows, work.long_rate)),
-        Some(format!("{} RPC connections of {}", work.rpc_connections, work.rpc_size)),
+        Some(format!("{} RPC connections of {}{to}", work.rpc_connections, work.rpc_size)),
+        (!work.stages.is_empty()).then(|| format!("load shifts in {} stages", work.stages.len())),
         Some(format!("{} interleaved rounds", result.pairs)),
         machine.started.clone(),
     ];

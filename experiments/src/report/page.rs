@@ -6,7 +6,7 @@ use super::{
     bars, cdf, claims, facts, headline, intervals, machine, placement, stack, svg, timeline,
     verdict,
 };
-use crate::result::{AbResult, World};
+use crate::result::{AbResult, World, stage_figures};
 
 /// The whole page.
 pub(super) fn page(result: &AbResult) -> Markup {
@@ -82,6 +82,7 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             h3 { "RPC latency" }
             p.note { "Share of RPCs answered within a time, all rounds together." }
             (cdf::cdf(result, name, &arms))
+            (stages(result, name, world))
             (stack::stack(result, name, world))
             (machine::machine(result, name, &placements))
             h3 { "Who used the CPUs" }
@@ -104,6 +105,27 @@ pub(super) fn about(name: &str) -> &'static str {
         "explicit" => "A rule picks the queue by source port, as with ntuple filters.",
         _ => "",
     }
+}
+
+/// What was done in each stage, where the load shifted.
+fn stages(result: &AbResult, name: &str, world: &World) -> Markup {
+    let figures = stage_figures(result, name);
+    html! { @if !figures.is_empty() {
+        h3 { "Stages of the load" }
+        p.note { "The load shifted within each sample. Medians over the rounds, stage by stage." }
+        div.scroll { table.figures {
+            thead { tr {
+                th { "stage" } th { "medians" }
+                @for arm in world.arms.keys() { th.number { (arm) } }
+            } }
+            tbody { @for figure in figures { tr {
+                th scope="row" { (figure.stage) } td { (figure.about) }
+                @for median in figure.medians {
+                    td.number { (median.map_or("–".into(), |median| format!("{median:.2}"))) }
+                }
+            } } }
+        } }
+    } }
 }
 
 fn table(world: &World) -> Markup {

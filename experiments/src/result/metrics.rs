@@ -63,6 +63,8 @@ enum Source {
     CpusUsed,
     /// The payload that the client moved, both ways, per CPU in use.
     PayloadPerCpu,
+    /// What the hogs did.
+    HogRate,
 }
 
 /// One metric.
@@ -86,7 +88,7 @@ pub(crate) struct Metric {
 /// All metrics, in the order to show them.
 pub(crate) const METRICS: &[Metric] = {
     use Better::{Higher, Lower};
-    use Source::{Client, CpusUsed, Observe, ObserveSum, PayloadPerCpu};
+    use Source::{Client, CpusUsed, HogRate, Observe, ObserveSum, PayloadPerCpu};
     const fn metric(
         name: &'static str,
         about: &'static str,
@@ -168,6 +170,7 @@ pub(crate) const METRICS: &[Metric] = {
         metric("rpc_p50", "median RPC latency", MICROSECONDS, Lower, Client("/rpc/p50_us")),
         metric("rpc_p99", "99th percentile", MICROSECONDS, Lower, Client("/rpc/p99_us")),
         metric("rpc_p999", "99.9th percentile", MICROSECONDS, Lower, Client("/rpc/p999_us")),
+        metric("hog_rate", "work of the hogs, in spins", PER_S, Higher, HogRate),
         metric(
             "migrations",
             "moves of any thread to another CPU",
@@ -244,7 +247,7 @@ fn payload_per_s(client: &Value) -> Option<f64> {
     // A part that is absent was not asked for, unless something went wrong.
     let all = report.errors.is_empty() && (report.long.is_some() || report.rpc.is_some());
     let long = report.long.map_or(0.0, |long| long.bytes_per_s);
-    let rpc = report.rpc.map_or(0.0, |rpc| rpc.rate * 2.0 * rpc.size as f64);
+    let rpc = report.rpc.map_or(0.0, |rpc| rpc.rate * rpc.payload() as f64);
     all.then_some(long + rpc)
 }
 
@@ -254,6 +257,7 @@ impl Metric {
     pub(super) fn is_recorded(&self, sample: &Sample) -> bool {
         match self.source {
             Source::CpusUsed | Source::PayloadPerCpu => sample.cpu.is_some(),
+            Source::HogRate => sample.hog_rate.is_some(),
             Source::Observe(_) | Source::ObserveSum(_) | Source::Client(_) => true,
         }
     }
@@ -267,6 +271,7 @@ impl Metric {
                 paths.into_iter().map(|path| number(&sample.observe, path)).sum()
             }
             Source::Client(path) => number(&sample.client, path),
+            Source::HogRate => sample.hog_rate,
             Source::CpusUsed => sample.cpu.as_ref().map(|cpu| cpu.usage.cpus_used),
             Source::PayloadPerCpu => {
                 let cpus = sample.cpu.as_ref()?.usage.cpus_used;

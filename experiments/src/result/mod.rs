@@ -13,6 +13,7 @@ mod file;
 mod measured;
 pub(crate) mod metrics;
 mod schema;
+mod stages;
 mod style;
 mod summarize;
 mod table;
@@ -24,6 +25,7 @@ mod types;
 
 pub(crate) use brief::brief;
 pub(crate) use cpu::CpuRecord;
+pub(crate) use stages::stage_figures;
 pub(crate) use style::{Style, UNKNOWN};
 pub(crate) use summarize::summarize;
 pub(crate) use table::table;

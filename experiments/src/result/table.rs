@@ -2,6 +2,7 @@
 //! targets, and the doubts.
 
 use super::metrics::Claim;
+use super::stages::stage_figures;
 use super::style::{Style, UNKNOWN};
 use super::targets;
 use super::types::{AbResult, World};
@@ -17,6 +18,7 @@ pub(crate) fn table(result: &AbResult, style: Style) -> String {
         ));
         text += &world_table(world, style);
         text.push('\n');
+        text += &stages_table(result, name, style);
         if let Some(equal) = &result.equal {
             text += &style.item(&format!("{equal} is an arm against itself: what chance does"));
         }
@@ -34,6 +36,22 @@ pub(crate) fn table(result: &AbResult, style: Style) -> String {
         result.warnings.iter().for_each(|warning| text += &style.item(warning));
     }
     text.trim_end().to_string() + "\n"
+}
+
+/// What was done in each stage, where the load shifted.
+fn stages_table(result: &AbResult, world: &str, style: Style) -> String {
+    let figures = stage_figures(result, world);
+    let Some(arms) = result.worlds.get(world).filter(|_| !figures.is_empty()) else {
+        return String::new();
+    };
+    let mut table = style.table();
+    table.set_header(["stage", "medians"].into_iter().chain(arms.arms.keys().map(String::as_str)));
+    for figure in figures {
+        let medians = figure.medians.iter();
+        let medians = medians.map(|m| m.map_or(UNKNOWN.into(), |median| format!("{median:.2}")));
+        table.add_row([figure.stage, figure.about.to_owned()].into_iter().chain(medians));
+    }
+    style.lines(table, 2) + "\n"
 }
 
 fn world_table(world: &World, style: Style) -> String {

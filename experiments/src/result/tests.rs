@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::archived::{DEMO, DEMO_IPERF3};
 use super::measured::{CPUS_USED, add_cpu};
 use super::metrics::METRICS;
-use super::{AbResult, Header, Sample, Style, schema, summarize, table};
+use super::{AbResult, Header, Sample, Style, schema, stage_figures, summarize, table};
 
 const SCHEMA: &str = include_str!("../../schema/result-v1.json");
 
@@ -160,6 +160,49 @@ fn throughput_per_cpu_is_unknown_where_a_part_is() {
     assert_eq!(value(|sample| sample.cpu = None), None);
     let none = value(|sample| sample.client["long"] = sample.client["rpc"].take());
     assert_eq!(none, None);
+}
+
+#[test]
+fn a_load_that_shifts_is_shown_stage_by_stage() {
+    assert!(stage_figures(&recorded(), "auto").is_empty(), "this one did not");
+    let mut result = recorded();
+    result.workload.stages = vec!["long-flows=0".to_owned(), "rpc-connections=0".to_owned()];
+    for sample in &mut result.raw {
+        let scale = if sample.arm == "default" { 1.0 } else { 2.0 };
+        let stage = |flows, connections| {
+            json!({
+                "duration_s": 2.0, "long_flows": flows, "long_bytes": 4e6 as u64 * flows,
+                "rpc_connections": connections, "rpc_count": (100.0 * scale) as u64 * connections,
+                "rpc_p50_us": null, "rpc_p99_us": 1000.0 * scale
+            })
+        };
+        sample.client["stages"] = json!([stage(0, 1), stage(1, 0)]);
+    }
+    let figures = stage_figures(&result, "auto");
+    let shown: Vec<_> = figures
+        .iter()
+        .map(|figure| (figure.stage.as_str(), figure.about, figure.medians[..2].to_vec()))
+        .collect();
+    let some = |two: [f64; 2]| two.map(Some).to_vec();
+    let expected = [
+        ("long-flows=0", "RPCs, /s", some([50.0, 100.0])),
+        ("long-flows=0", "RPC p99, ms", some([1.0, 2.0])),
+        ("rpc-connections=0", "long flows, MB/s", some([2.0, 2.0])),
+    ];
+    assert_eq!(shown, expected, "nothing is said of what did not go on");
+    let text = table(&result, Style::Terminal);
+    assert!(text.contains("long-flows=0       RPCs, /s"), "{text}");
+    // One sample without stages: no median.
+    result.raw[0].client["stages"] = json!([]);
+    let arm = result.worlds["auto"].arms.get_index_of(result.raw[0].arm.as_str()).unwrap();
+    assert!(stage_figures(&result, "auto").iter().all(|figure| figure.medians[arm].is_none()));
+}
+
+#[test]
+fn the_hogs_rate_is_a_metric_where_it_was_counted() {
+    assert!(!recorded().worlds["auto"].ratios.contains_key("hog_rate"));
+    let result = edited(|sample| sample.hog_rate = Some(7.0));
+    assert_eq!(result.worlds["auto"].arms["default"]["hog_rate"].median, Some(7.0));
 }
 
 #[test]

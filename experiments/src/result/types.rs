@@ -156,8 +156,17 @@ pub(crate) struct Workload {
     pub(crate) rpc_size: String,
     /// Server threads that share the RPC connections.
     pub(crate) rpc_threads: u32,
-    /// CPUs each hog was bound to, one list per hog.
+    /// Programs that served the RPCs and asked for them: `builtin`, `redis` (asked by
+    /// redis-benchmark) or `nginx` (by wrk); `builtin` where it is absent.
+    #[serde(default = "builtin")]
+    pub(crate) rpc_tool: String,
+    /// CPUs each hog was bound to, one list per hog; per set of hogs, where `stages` says how many
+    /// there were.
     pub(crate) hogs: Vec<String>,
+    /// How the load shifted within each sample, in parts of equal length, like `long-flows=2
+    /// rpc-connections=16 hogs=1` (hogs for each list of CPUs); absent where it did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stages: Vec<String>,
     /// Seconds of traffic before each sample.
     pub(crate) warmup_s: f64,
     /// Seconds of each sample.
@@ -165,6 +174,10 @@ pub(crate) struct Workload {
     /// Anything else worth recording.
     #[serde(flatten)]
     pub(crate) other: Map<String, Value>,
+}
+
+fn builtin() -> String {
+    "builtin".to_owned()
 }
 
 /// One arm measured once.
@@ -184,6 +197,10 @@ pub(crate) struct Sample {
     pub(crate) observe: Value,
     /// What the client printed.
     pub(crate) client: Value,
+    /// Spins of the hogs per second: work of a fixed size that needs nothing but a CPU. Absent where
+    /// there were no hogs, or they were not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hog_rate: Option<f64>,
     /// What all CPUs of the measured machine did in the same time; absent where that was not
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

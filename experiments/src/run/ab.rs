@@ -15,12 +15,13 @@ use super::guest_bed::{GuestBed, Plan};
 use super::host::{self, HostArgs, HostBed};
 use super::rounds::{Next, RoundsArgs};
 use super::sample::{self, Measured};
-use super::setup::SetupArgs;
+use super::setup::{SetupArgs, Unsupported};
 use super::topology;
-use super::workload::{LongTool, WorkloadArgs};
+use super::workload::WorkloadArgs;
 use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
 use crate::lab::steering::Steering;
+use crate::lab::tool;
 use crate::report;
 use crate::result::{self, AbResult, Header, Sample, Style};
 
@@ -30,6 +31,7 @@ use crate::result::{self, AbResult, Header, Sample, Style};
 Examples:
   steer-bench ab
   steer-bench ab --worlds hash --long-tool iperf3
+  steer-bench ab --worlds hash --rpc-tool redis --rpc-threads 1
   steer-bench ab --worlds hash --pairs 8 --until-interval 5 --budget 120 --a-a
   steer-bench ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple
   steer-bench ab --with old.toml --with new.toml \\
@@ -94,7 +96,7 @@ pub(crate) fn run(args: AbArgs) -> Result<()> {
 /// # Errors
 /// As [`run`].
 pub(super) fn measured(mut args: AbArgs, command: Vec<String>) -> Result<AbResult> {
-    args.complete();
+    args.complete()?;
     fs::create_dir_all(&args.out).with_context(|| format!("creating {}", args.out.display()))?;
     let progress = Progress::rounds(args.planned() as u64);
     measure(&args, command, &progress)
@@ -114,10 +116,7 @@ impl AbArgs {
             ensure!(!twice, "--arms names {} twice", arm.name);
         }
         if self.host.agent.is_some() {
-            ensure!(
-                self.workload.long_tool == LongTool::Builtin,
-                "the agent drives traffic with the client of steer-bench alone: leave out --long-tool"
-            );
+            self.workload.check_own("the agent")?;
         } else if self.arms.iter().any(|arm| arm.pinned) {
             ensure!(
                 self.guest.shape.sockets > 1,
@@ -133,16 +132,23 @@ impl AbArgs {
     }
 
     /// Fills in what follows from the flags.
-    fn complete(&mut self) {
+    ///
+    /// # Errors
+    /// [`Unsupported`], when a program that they ask for is not installed.
+    fn complete(&mut self) -> Result<()> {
         if self.a_a {
             arm::repeat(&mut self.arms);
         }
         for arm in self.arms.iter_mut().filter(|arm| arm.name == SUBJECT) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
         }
-        if self.workload.long_tool == LongTool::Iperf3 {
-            self.guest.extra.push(PathBuf::from("/usr/bin/iperf3"));
+        for needed in self.workload.needs() {
+            let how = format!("apt install {}", needed.package);
+            let path = tool::installed(needed.program, &how);
+            let path = path.map_err(|error| Unsupported(error.to_string()))?;
+            self.guest.extra.extend(needed.in_guest.then_some(path));
         }
+        Ok(())
     }
 
     /// Where the result will be.
@@ -266,7 +272,7 @@ impl Run {
                     }
                 }
             };
-            let Measured { observe, client, cpu, doubts } = taken;
+            let Measured { observe, client, hog_rate, cpu, doubts } = taken;
             self.header.warnings.extend(doubts.iter().map(|doubt| format!("{place}: {doubt}")));
             self.samples.push(Sample {
                 world: world.to_owned(),
@@ -276,6 +282,7 @@ impl Run {
                 source_port,
                 observe,
                 client,
+                hog_rate,
                 cpu,
             });
             progress.advance();

@@ -1,12 +1,16 @@
-//! The load generators on the host: our client, and iperf3 beside it if that sends the long flows.
+//! The load generators on the host: our client, and beside it or in its place iperf3 for the long
+//! flows, a program's own load tool for the RPCs.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use super::rpc_tool::{Calls, RpcTool};
 use super::workload::WorkloadArgs;
 use crate::lab::net::{self, Net};
+use crate::traffic::client::ClientReport;
 use crate::traffic::generator::{Client, Generator};
 
 /// Time beyond warm-up and sample for connecting, draining and the exchange of results.
@@ -14,8 +18,14 @@ const GRACE: Duration = Duration::from_secs(40);
 
 /// The generators of one sample.
 pub(super) struct Generators {
-    client: Client,
+    /// Not where other programs send everything.
+    client: Option<Client>,
     iperf: Vec<Generator>,
+    /// The RPCs of another program, which the tool asks for.
+    rpc: Option<(RpcTool, Calls)>,
+    /// When the warm-up is to be over, and how long the window is.
+    warm: Instant,
+    window: Duration,
     deadline: Instant,
 }
 
@@ -27,26 +37,47 @@ impl Generators {
         warmup: Duration,
         source_port: u16,
     ) -> Result<Self> {
-        let deadline = Instant::now() + warmup + workload.duration() + GRACE;
-        let start = |argv: &[String]| {
-            let (program, arguments) = argv.split_first().context("no program")?;
-            let mut command = net.command(program);
-            command.args(arguments);
-            Generator::start(command)
-        };
+        let (warm, window) = (Instant::now() + warmup, workload.duration());
         let iperf = workload.iperf_clients(warmup, source_port);
-        let iperf = iperf.iter().map(|argv| start(argv)).collect::<Result<Vec<_>>>()?;
-        let mut command = net.command(std::env::current_exe()?);
-        command.args(workload.load(warmup, source_port)?.arguments(net::GUEST.into()));
-        Ok(Self { client: Client::start(command)?, iperf, deadline })
+        let start = |argv: &Vec<String>| Generator::start(command(net, argv)?);
+        let iperf = iperf.iter().map(start).collect::<Result<Vec<_>>>()?;
+        let rpc = workload.calls()?.map(|calls| (workload.rpc_tool, calls));
+        let load = workload.load(warmup, source_port)?;
+        let idle = load.is_none() && (rpc.is_some() || !iperf.is_empty());
+        let client = if idle {
+            None
+        } else {
+            let mut command = net.command(std::env::current_exe()?);
+            command.args(load.arguments(net::GUEST.into()));
+            Some(Client::start(command)?)
+        };
+        Ok(Self { client, iperf, rpc, warm, window, deadline: warm + window + GRACE })
     }
 
-    /// Waits for the end of the traffic; gives the client's report and when its window began.
-    pub(super) fn finish(self) -> Result<(Value, Instant)> {
-        let (text, warm) = self.client.finish(self.deadline)?;
-        let warm = warm.context("the client never said that it is warm")?;
-        let mut report: Value =
-            serde_json::from_str(&text).context("reading the client's report")?;
+    /// Has the RPCs of another program asked for in the same network, and waits for the end of all
+    /// traffic; gives the client's report and when its window began.
+    pub(super) fn finish(self, net: &Net) -> Result<(Value, Instant)> {
+        let start = |argv: &[String]| command(net, argv);
+        let rpc = self.rpc.map(|(tool, calls)| {
+            tool.drive(calls, net::GUEST.into(), &start, self.warm, self.window)
+        });
+        let rpc = rpc.transpose()?;
+        let (mut report, warm) = match self.client {
+            Some(client) => {
+                let (text, warm) = client.finish(self.deadline)?;
+                let report: Value =
+                    serde_json::from_str(&text).context("reading the client's report")?;
+                (report, warm.context("the client never said that it is warm")?)
+            }
+            None => {
+                let report = ClientReport::of_others(self.window);
+                let begun = rpc.as_ref().map_or(self.warm, |(_, begun)| *begun);
+                (serde_json::to_value(report)?, begun)
+            }
+        };
+        if let Some((rpc, _)) = rpc {
+            report["rpc"] = serde_json::to_value(rpc)?;
+        }
         if !self.iperf.is_empty() {
             let reports = self
                 .iperf
@@ -57,6 +88,14 @@ impl Generators {
         }
         Ok((report, warm))
     }
+}
+
+/// A command line, to be run in the lab's network.
+fn command(net: &Net, argv: &[String]) -> Result<Command> {
+    let (program, arguments) = argv.split_first().context("no program")?;
+    let mut command = net.command(program);
+    command.args(arguments);
+    Ok(command)
 }
 
 /// What several iperf3 clients report, in the form of our client's `long`.

@@ -118,7 +118,8 @@ impl Bed for GuestBed<'_> {
         warmup: Duration,
         source_port: u16,
     ) -> Result<(Value, Instant)> {
-        Generators::start(&self.ready.guest.net, workload, warmup, source_port)?.finish()
+        let net = &self.ready.guest.net;
+        Generators::start(net, workload, warmup, source_port)?.finish(net)
     }
 
     fn afterwards(&mut self) -> Result<Vec<String>> {

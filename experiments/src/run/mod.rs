@@ -15,6 +15,7 @@ mod host;
 mod layout;
 pub(crate) mod neutral;
 mod rounds;
+mod rpc_tool;
 mod sample;
 mod scheduler;
 mod setup;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -14,6 +14,8 @@ use super::workload::{WorkloadArgs, words};
 use super::{cpu, scheduler};
 use crate::guest::Link;
 use crate::result::CpuRecord;
+use crate::traffic::client::ClientReport;
+use crate::traffic::hog;
 use crate::traffic::long::Completed;
 
 /// For programs that only have to bind, or to attach, in an emulated guest.
@@ -23,8 +25,11 @@ const START: Duration = Duration::from_secs(60);
 const SET_UP: Duration = Duration::from_secs(4);
 /// How far apart the windows of client and observer may begin.
 const APART: Duration = Duration::from_millis(500);
+/// How often a program that starts is looked at.
+const LOOK: Duration = Duration::from_millis(100);
 const OBSERVER: &str = "observer";
 const SERVER: &str = "server";
+const HOGS: &str = "hogs";
 
 /// What a sample gives.
 pub(super) struct Measured {
@@ -32,6 +37,8 @@ pub(super) struct Measured {
     pub(super) observe: Value,
     /// The client's report.
     pub(super) client: Value,
+    /// Spins of the hogs per second, if there were any.
+    pub(super) hog_rate: Option<f64>,
     /// What the CPUs did, if that could be measured.
     pub(super) cpu: Option<CpuRecord>,
     /// Doubts about this sample.
@@ -56,7 +63,7 @@ pub(super) fn take(
     let layout = bed.layout().clone();
     let window = attach(bed.link(), workload)?;
     let cpu = cpu::open(bed.link(), window, workload.duration(), START);
-    let programs = serve(bed.link(), &layout, arm, workload)?;
+    let programs = serve(bed.link(), &layout, arm, workload, window)?;
     let warmup = window.saturating_duration_since(Instant::now());
     let (client, warm) = bed.drive(workload, warmup, source_port)?;
     ensure!(
@@ -65,8 +72,12 @@ pub(super) fn take(
         bed.link().read("/sys/kernel/sched_ext/state")?
     );
     let mut doubts = Vec::new();
+    let mut hog_rate = None;
     for program in &programs {
         let ended = bed.link().stop(program).with_context(|| format!("stopping {program}"))?;
+        if program == HOGS {
+            hog_rate = spins(&ended.stdout).map(|spins| spins / workload.duration().as_secs_f64());
+        }
         if program == SERVER {
             let lines = ended.stderr.lines();
             let lines = lines.map(|line| line.strip_prefix("steer-bench: ").unwrap_or(line));
@@ -74,6 +85,7 @@ pub(super) fn take(
         }
     }
     doubts.extend(copied(&client).map(|doubt| format!("the client: {doubt}")));
+    doubts.extend(strayed(&client));
     let observe = detach(bed.link())?;
     let cpu = cpu.and_then(|()| cpu::close(bed.link()));
     if loaded.is_some() {
@@ -83,7 +95,7 @@ pub(super) fn take(
     doubts.extend(apart(window, warm));
     // The other figures do not need it, and not every kernel has performance events.
     let cpu = cpu.map_err(|why| doubts.push(format!("what the CPUs did is not known: {why:#}")));
-    Ok(Measured { observe, client, cpu: cpu.ok(), doubts })
+    Ok(Measured { observe, client, hog_rate, cpu: cpu.ok(), doubts })
 }
 
 /// Attaches the observer; gives the moment at which its window begins.
@@ -117,10 +129,57 @@ fn apart(observer: Instant, client: Instant) -> Option<String> {
     })
 }
 
+/// What the hogs said that they did.
+fn spins(said: &str) -> Option<f64> {
+    said.lines().find_map(|line| line.strip_prefix(hog::SPINS)?.parse().ok())
+}
+
 /// Whether what the client was to send without a copy was copied.
 fn copied(client: &Value) -> Option<String> {
     let completed = Completed::deserialize(client.pointer("/long/zerocopy")?);
     completed.ok()?.doubt()
+}
+
+/// Whether another program than our client measured RPCs for another time.
+fn strayed(client: &Value) -> Option<String> {
+    let report = ClientReport::deserialize(client).ok()?;
+    report.rpc?.doubt(report.duration_s)
+}
+
+/// How a program shows that it is ready.
+enum Ready {
+    /// By a line that it prints.
+    Says(&'static str),
+    /// By nothing but listening on a port.
+    Listens(u16),
+}
+
+impl Ready {
+    fn wait(&self, link: &mut Link, name: &str) -> Result<()> {
+        let port = match self {
+            Self::Says(line) => return link.expect(name, line, START),
+            Self::Listens(port) => *port,
+        };
+        let deadline = Instant::now() + START;
+        while !listens(&link.read("/proc/net/tcp")?, port) {
+            if let Some(ended) = link.ended(name, LOOK)? {
+                bail!("it ended (code {:?}): {}", ended.code, ended.last_words());
+            }
+            ensure!(Instant::now() < deadline, "it did not listen on port {port} within {START:?}");
+        }
+        Ok(())
+    }
+}
+
+/// Whether somebody listens on an IPv4 port, by /proc/net/tcp.
+fn listens(sockets: &str, port: u16) -> bool {
+    let local = format!(":{port:04X}");
+    sockets.lines().any(|line| {
+        // Number, local address, remote address, state.
+        let mut words = line.split_whitespace().skip(1);
+        let here = words.next().is_some_and(|address| address.ends_with(&local));
+        here && words.nth(1) == Some("0A")
+    })
 }
 
 /// Starts what serves and what disturbs; gives the names of the programs.
@@ -129,22 +188,46 @@ pub(super) fn serve(
     layout: &Layout,
     arm: &Arm,
     workload: &WorkloadArgs,
+    window: Instant,
 ) -> Result<Vec<String>> {
     let mut programs = Vec::new();
-    let mut start = |name: String, argv: Vec<String>, ready: &str| {
+    let mut start = |name: String, argv: Vec<String>, ready: Ready| {
         link.spawn(&name, &argv)?;
-        link.expect(&name, ready, START).with_context(|| format!("starting {name}"))?;
+        ready.wait(link, &name).with_context(|| format!("starting {name}"))?;
         programs.push(name);
         anyhow::Ok(())
     };
-    start(SERVER.to_owned(), workload.server(arm.pinned, layout), "ready")?;
+    start(SERVER.to_owned(), workload.server(arm.pinned, layout), Ready::Says("ready"))?;
     for (flow, argv) in workload.iperf_servers(arm.pinned, layout).into_iter().enumerate() {
-        start(format!("iperf3-{flow}"), argv, "Server listening")?;
+        start(format!("iperf3-{flow}"), argv, Ready::Says("Server listening"))?;
     }
-    let hogs = workload.hogs(layout);
-    if !hogs.is_empty() {
-        let sets: String = hogs.iter().map(|cpus| format!(" --cpus {cpus}")).collect();
-        start("hogs".to_owned(), words(&format!("steer-bench hog{sets}")), "ready")?;
+    for server in workload.rpc_servers(arm.pinned, layout)? {
+        start(server.name, server.argv, Ready::Listens(server.port))?;
+    }
+    let lead = window.saturating_duration_since(Instant::now());
+    if let Some(argv) = workload.hogs(layout, lead) {
+        start(HOGS.to_owned(), argv, Ready::Says("ready"))?;
     }
     Ok(programs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hogs_say_what_they_did() {
+        assert_eq!(spins("ready\nspins: 17\n"), Some(17.0));
+        assert_eq!(spins("ready\n"), None);
+    }
+
+    #[test]
+    fn a_listener_is_told_from_a_connection() {
+        let sockets = "  sl  local_address rem_address   st tx_queue rx_queue\n\
+            \x20  0: 00000000:18EB 00000000:0000 0A 00000000:00000000 00:00000000\n\
+            \x20  1: 0100007F:1F90 0100007F:18EC 01 00000000:00000000 00:00000000\n";
+        assert!(listens(sockets, 6379));
+        assert!(!listens(sockets, 8080), "connected");
+        assert!(!listens(sockets, 6380), "the other end");
+    }
 }

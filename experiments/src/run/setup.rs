@@ -15,11 +15,13 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// What the run needs cannot be had here: no failure, but a reason to leave it out.
 #[derive(Debug, thiserror::Error)]
-#[error("{command} does not work {place}: {reason}")]
-pub(super) struct Unsupported {
-    command: String,
-    place: &'static str,
-    reason: String,
+#[error("{0}")]
+pub(super) struct Unsupported(pub(super) String);
+
+impl Unsupported {
+    fn command(command: &str, place: &str, reason: &str) -> Self {
+        Self(format!("{command} does not work {place}: {reason}"))
+    }
 }
 
 /// Flags for settings.
@@ -43,22 +45,15 @@ impl SetupArgs {
     pub(super) fn apply(&self, guest: &mut Guest) -> Result<()> {
         for command in &self.setup_peer {
             let mut shell = guest.net.command("sh");
-            tool::output(shell.args(["-c", command]), "it").map_err(|error| Unsupported {
-                command: command.clone(),
-                place: "on this machine",
-                reason: format!("{error:#}"),
+            tool::output(shell.args(["-c", command]), "it").map_err(|error| {
+                Unsupported::command(command, "on this machine", &format!("{error:#}"))
             })?;
         }
         for command in &self.setup_guest {
             let done = guest.link.run(&["sh", "-c", command], LONGEST)?;
             if !done.success() {
-                let reason = done.last_words().to_owned();
-                return Err(Unsupported {
-                    command: command.clone(),
-                    place: "in the guest",
-                    reason,
-                }
-                .into());
+                let reason = done.last_words();
+                return Err(Unsupported::command(command, "in the guest", reason).into());
             }
         }
         Ok(())

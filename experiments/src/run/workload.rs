@@ -1,5 +1,7 @@
 //! The workload of the runs: its flags, and the command lines they become.
 
+mod stages;
+
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -8,15 +10,18 @@ use clap::builder::ArgPredicate;
 use clap::{Args, ValueEnum};
 
 use super::layout::Layout;
+use super::rpc_tool::{Calls, Needed, RpcTool, Server};
 use crate::lab::facts::joined;
 use crate::lab::net;
 use crate::result;
 use crate::traffic::load::Load;
 use crate::traffic::long::{Direction, Reads, word};
+use crate::traffic::stage::Stage;
 use crate::traffic::units::{Rate, Size};
 
 /// First port of the iperf3 servers, one per long flow.
 const IPERF_PORT: u16 = 5301;
+const IPERF: &[Needed] = &[Needed { program: "iperf3", package: "iperf3", in_guest: true }];
 
 /// Traffic, and what runs beside it; the same in every arm.
 #[derive(Debug, Clone, Args)]
@@ -31,7 +36,7 @@ pub(crate) struct WorkloadArgs {
     long_rate: String,
     /// Program that sends and receives the long flows.
     #[arg(long, value_name = "TOOL", default_value = "builtin")]
-    pub(super) long_tool: LongTool,
+    long_tool: LongTool,
     /// Which way the long flows go.
     #[arg(long, value_name = "WAY", value_enum, default_value_t)]
     long_direction: Direction,
@@ -50,12 +55,23 @@ pub(crate) struct WorkloadArgs {
     /// Bytes of every request and reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     rpc_size: String,
-    /// Threads on the measured machine that share the RPC connections.
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    /// Programs that serve the RPCs and ask for them. Of redis and nginx a value or a file of the size
+    /// is asked for.
+    #[arg(long, value_name = "TOOL", value_enum, default_value_t)]
+    pub(super) rpc_tool: RpcTool,
+    /// Threads on the measured machine that share the RPC connections: instances of redis, workers of
+    /// nginx.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
     rpc_threads: u16,
     /// Leave out the hogs, one spinning thread per NUMA node.
     #[arg(long)]
     no_hogs: bool,
+    /// Let the load shift within each sample, which then consists of equal parts, each with its own
+    /// number of long flows, RPC connections, or hogs per NUMA node, like "long-flows=0
+    /// rpc-connections=32 hogs=2". What a stage leaves out is as the other flags say; the warm-up is
+    /// as the first. Repeat for each stage.
+    #[arg(long = "stage", value_name = "STAGE")]
+    stages: Vec<Stage>,
     /// Seconds of traffic before each sample, at the least.
     #[arg(long, value_name = "SECONDS", default_value_t = 2)]
     warmup: u32,
@@ -91,7 +107,53 @@ impl WorkloadArgs {
             "--long-reads is about the measured machine, which reads nothing with --long-direction \
              out: leave out one of them"
         );
+        self.size()?;
+        self.check_stages()
+    }
+
+    /// Checks that no other program than this one is to send or serve.
+    ///
+    /// # Errors
+    /// Names the flags that say otherwise, and `who` it is that cannot do it.
+    pub(super) fn check_own(&self, who: &str) -> Result<()> {
+        ensure!(
+            self.long_tool == LongTool::Builtin && self.rpc_tool == RpcTool::Builtin,
+            "{who} drives traffic with steer-bench alone: leave out --long-tool and --rpc-tool"
+        );
         Ok(())
+    }
+
+    /// Programs that have to be installed.
+    pub(super) fn needs(&self) -> impl Iterator<Item = &'static Needed> {
+        let iperf = if self.long_tool == LongTool::Iperf3 { IPERF } else { &[] };
+        iperf.iter().chain(self.rpc_tool.needs())
+    }
+
+    /// The RPCs that another program than our client sends.
+    ///
+    /// # Errors
+    /// When the size is none.
+    pub(super) fn calls(&self) -> Result<Option<Calls>> {
+        let calls = Calls {
+            connections: self.rpc_connections,
+            size: self.size()?.bytes(),
+            threads: self.rpc_threads,
+        };
+        let other = self.rpc_tool != RpcTool::Builtin && calls.connections > 0;
+        Ok(other.then_some(calls))
+    }
+
+    /// The servers of these RPCs.
+    ///
+    /// # Errors
+    /// As [`Self::calls`].
+    pub(super) fn rpc_servers(&self, pinned: bool, layout: &Layout) -> Result<Vec<Server>> {
+        let calls = self.calls()?;
+        Ok(calls.map_or_else(Vec::new, |calls| self.rpc_tool.servers(calls, pinned, layout)))
+    }
+
+    fn size(&self) -> Result<Size> {
+        self.rpc_size.parse().map_err(Error::msg).context("--rpc-size")
     }
 
     /// Traffic before the sample, at the least.
@@ -139,29 +201,23 @@ impl WorkloadArgs {
         self.iperf_flows().map(server).collect()
     }
 
-    /// The hogs: one per node, free to run on any CPU of it.
-    pub(super) fn hogs(&self, layout: &Layout) -> Vec<String> {
-        if self.no_hogs {
-            Vec::new()
-        } else {
-            layout.nodes.iter().map(|cpus| joined(cpus)).collect()
-        }
-    }
-
     /// What our client does. Its source ports decide which queues the flows meet.
     ///
     /// # Errors
     /// When the rate or the size is none.
     pub(super) fn load(&self, warmup: Duration, source_port: u16) -> Result<Load> {
         let rate: Rate = self.long_rate.parse().map_err(Error::msg).context("--long-rate")?;
-        let size: Size = self.rpc_size.parse().map_err(Error::msg).context("--rpc-size")?;
+        let long_flows = if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 };
+        let own = self.rpc_tool == RpcTool::Builtin;
+        let rpc_connections = if own { self.rpc_connections } else { 0 };
         Ok(Load {
-            long_flows: if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 },
+            long_flows,
             long_rate: rate.bits_per_s(),
             long_direction: self.long_direction,
             long_zerocopy: self.long_zerocopy && self.long_direction == Direction::In,
-            rpc_connections: self.rpc_connections,
-            rpc_size: size.bytes(),
+            rpc_connections,
+            rpc_size: self.size()?.bytes(),
+            stages: self.traffic_stages(long_flows, rpc_connections),
             warmup_s: warmup.as_secs_f64(),
             duration_s: self.duration.into(),
             source_port,
@@ -206,7 +262,9 @@ impl WorkloadArgs {
             rpc_connections: self.rpc_connections.into(),
             rpc_size: self.rpc_size.clone(),
             rpc_threads: self.rpc_threads.into(),
-            hogs: self.hogs(layout),
+            rpc_tool: word(&self.rpc_tool),
+            hogs: self.hog_sets(layout),
+            stages: self.describe_stages(),
             warmup_s: self.warmup.into(),
             duration_s: self.duration.into(),
             ..result::Workload::default()

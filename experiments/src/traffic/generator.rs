@@ -23,16 +23,16 @@ impl Generator {
     ///
     /// # Errors
     /// When the program is not installed.
-    pub(crate) fn start(mut command: Command) -> Result<Self> {
+    pub(crate) fn start(command: Command) -> Result<Self> {
+        let mut generator = Self::launch(command)?;
+        generator.errors = generator.child.stderr.take().map(collect);
+        Ok(generator)
+    }
+
+    /// As [`Self::start`]; what it says on standard error is left to the caller.
+    fn launch(mut command: Command) -> Result<Self> {
         let mut child = Running::start(&mut command)?;
-        let output = child.stdout.take().map(|mut stream| {
-            thread::spawn(move || {
-                let mut text = String::new();
-                // An unreadable report shows when it is parsed.
-                let _ = stream.read_to_string(&mut text);
-                text
-            })
-        });
+        let output = child.stdout.take().map(collect);
         Ok(Self { child, output, errors: None })
     }
 
@@ -57,6 +57,16 @@ impl Generator {
     }
 }
 
+/// Reads a stream to its end.
+fn collect(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut text = String::new();
+        // An unreadable report shows when it is parsed.
+        let _ = stream.read_to_string(&mut text);
+        text
+    })
+}
+
 /// A running `steer-bench client`; killed when dropped.
 pub(crate) struct Client {
     generator: Generator,
@@ -69,7 +79,7 @@ impl Client {
     /// # Errors
     /// As [`Generator::start`].
     pub(crate) fn start(command: Command) -> Result<Self> {
-        let mut generator = Generator::start(command)?;
+        let mut generator = Generator::launch(command)?;
         let (sender, warm) = mpsc::channel();
         let stderr = generator.child.stderr.take().context("the client has no standard error")?;
         generator.errors = Some(thread::spawn(move || {

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::long::{Direction, word};
+use super::stage::{self, Stage};
 
 /// The traffic of one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +26,8 @@ pub(crate) struct Load {
     pub(crate) rpc_connections: u16,
     /// Bytes of every request and every reply.
     pub(crate) rpc_size: u64,
+    /// How the load shifts, if it does.
+    pub(crate) stages: Vec<Stage>,
     /// Seconds of traffic before anything is counted.
     pub(crate) warmup_s: f64,
     /// Seconds of traffic that are counted.
@@ -51,8 +54,16 @@ impl Load {
         ];
         let mut arguments = vec!["client".to_owned(), "--json".to_owned()];
         arguments.extend(flags);
+        arguments.extend(self.stages.iter().map(|stage| format!("--stage={stage}")));
         arguments.extend(self.long_zerocopy.then(|| "--long-zerocopy".to_owned()));
         arguments
+    }
+
+    /// Whether there is no traffic in it.
+    pub(crate) fn is_none(&self) -> bool {
+        let none = |numbers: Vec<u16>| numbers.iter().all(|&number| number == 0);
+        none(stage::numbers(&self.stages, self.long_flows, |stage| stage.long_flows))
+            && none(stage::numbers(&self.stages, self.rpc_connections, |s| s.rpc_connections))
     }
 
     /// Warm-up and measured time together.
@@ -84,6 +95,7 @@ mod tests {
             long_zerocopy,
             rpc_connections: 16,
             rpc_size: 4096,
+            stages: ["long-flows=0", "rpc-connections=32"].map(|text| text.parse().unwrap()).into(),
             warmup_s: 2.0,
             duration_s: 8.0,
             source_port: 20_000,
@@ -101,7 +113,10 @@ mod tests {
             let parsed = format!("{parsed:?}");
             let direction = format!("long_direction: {:?}", load.long_direction);
             let zerocopy = format!("long_zerocopy: {}", load.long_zerocopy);
-            assert!(parsed.contains(&direction) && parsed.contains(&zerocopy), "{parsed}");
+            let stages = format!("stages: {:?}", load.stages);
+            for expected in [direction, zerocopy, stages] {
+                assert!(parsed.contains(&expected), "{parsed}");
+            }
         }
     }
 
@@ -115,6 +130,8 @@ mod tests {
             ("long_direction", json!(null)),
             ("long_zerocopy", json!("yes")),
             ("long_reads", json!("copy")),
+            ("stages", json!([{"rpc_size": 1}])),
+            ("stages", json!([{"hogs": -1}])),
         ] {
             let mut message = message.clone();
             message[field] = value;

@@ -1,6 +1,7 @@
 //! The traffic: a server of sinks and RPCs, CPU hogs, and the client that drives and times them.
 
 pub(crate) mod client;
+pub(crate) mod contend;
 pub(crate) mod cpus;
 pub(crate) mod generator;
 pub(crate) mod hog;
@@ -8,6 +9,7 @@ pub(crate) mod load;
 pub(crate) mod long;
 mod poll;
 pub(crate) mod server;
+pub(crate) mod stage;
 pub(crate) mod stop;
 pub(crate) mod trace;
 pub(crate) mod units;

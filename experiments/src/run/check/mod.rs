@@ -67,6 +67,7 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
     let checks: Vec<&Check> = CHECKS.iter().filter(|check| check.0.contains(&args.only)).collect();
     ensure!(!checks.is_empty(), "no check's name contains {:?}", args.only);
     args.workload.check()?;
+    args.workload.check_own("lab test")?;
     let progress = Progress::rounds(checks.len() as u64);
     let mut bench = args.bench(&progress)?;
     let mut boots = 1;
@@ -200,7 +201,7 @@ fn second_instance(bench: &mut Bench) -> Result<()> {
 }
 
 fn traffic(bench: &mut Bench) -> Result<()> {
-    let (report, _) = bench.start_traffic()?.finish()?;
+    let (report, _) = bench.start_traffic()?.finish(&bench.guest.net)?;
     moved(&report)?;
     bench.in_force()
 }
@@ -209,7 +210,8 @@ fn unload(bench: &mut Bench, signal: i32) -> Result<()> {
     let traffic = bench.start_traffic()?;
     bench.guest.link.run(&["sleep", "2"], RESTART)?;
     scheduler::unload(&mut bench.guest.link, signal)?;
-    let (report, _) = traffic.finish().context("the traffic did not survive the unloading")?;
+    let (report, _) =
+        traffic.finish(&bench.guest.net).context("the traffic did not survive the unloading")?;
     moved(&report)
 }
 
@@ -227,7 +229,7 @@ fn hotplug(bench: &mut Bench) -> Result<()> {
         }
         bench.in_force()?;
     }
-    moved(&traffic.finish().context("the traffic did not survive")?.0)
+    moved(&traffic.finish(&bench.guest.net).context("the traffic did not survive")?.0)
 }
 
 fn nic_disappears(bench: &mut Bench) -> Result<()> {
@@ -243,7 +245,7 @@ fn nic_disappears(bench: &mut Bench) -> Result<()> {
     let done = bench.guest.link.run(&["sh", "-c", &script], RESTART)?;
     ensure!(done.success(), "the NIC did not come back: {}", done.last_words());
     bench.in_force()?;
-    let (report, _) = bench.start_traffic()?.finish()?;
+    let (report, _) = bench.start_traffic()?.finish(&bench.guest.net)?;
     moved(&report)
 }
 

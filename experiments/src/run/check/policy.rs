@@ -178,7 +178,9 @@ pub(super) fn flips_under_traffic(bench: &mut Bench) -> Result<()> {
     );
     bench.guest.link.spawn("flips", &["sh", "-c", &flips])?;
     let flipped = loop {
-        let (report, _) = bench.start_traffic()?.finish().context("the traffic did not survive")?;
+        let traffic = bench.start_traffic()?;
+        let (report, _) =
+            traffic.finish(&bench.guest.net).context("the traffic did not survive")?;
         moved(&report)?;
         if let Some(flipped) = bench.guest.link.ended("flips", Duration::ZERO)? {
             break flipped;

@@ -58,6 +58,7 @@ const CHURN: [(&str, &str); 4] = [
 /// At the first thing that fails; with what the guest's kernel said.
 pub(crate) fn run(mut args: SoakArgs) -> Result<()> {
     args.workload.check()?;
+    args.workload.check_own("lab soak")?;
     args.guest.extra.push(tool::installed("stress-ng", "apt install stress-ng")?);
     let progress = Progress::rounds(args.minutes.into());
     let guest = Guest::boot(&args.guest, None, &progress)?;
@@ -83,7 +84,9 @@ fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> 
     while start.elapsed() < Duration::from_secs(60) * minutes {
         rounds += 1;
         progress.step(format!("{} s, traffic {rounds}", start.elapsed().as_secs()));
-        let (report, _) = bench.start_traffic()?.finish().context("the traffic did not survive")?;
+        let traffic = bench.start_traffic()?;
+        let (report, _) =
+            traffic.finish(&bench.guest.net).context("the traffic did not survive")?;
         moved(&report)?;
         bench.in_force()?;
         let passed = start.elapsed().as_secs() / 60;

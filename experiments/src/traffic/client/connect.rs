@@ -32,8 +32,8 @@ impl Connections {
     /// Names the first connection that could not be opened, and the likely reason.
     pub(super) fn open(args: &ClientArgs) -> Result<Self> {
         let deadline = Instant::now() + LIMIT;
-        let long_sources = source_ports(args.source_port, 0, args.long_flows)?;
-        let rpc_sources = source_ports(args.source_port, RPC_OFFSET, args.rpc_connections)?;
+        let long_sources = source_ports(args.source_port, 0, args.most_long())?;
+        let rpc_sources = source_ports(args.source_port, RPC_OFFSET, args.most_rpc())?;
         let open = |kind: &str, port: u16, sources: Vec<Option<u16>>| -> Result<Vec<TcpStream>> {
             let server = resolve(&args.server, port)?;
             let connect_one = |(index, source): (usize, Option<u16>)| {

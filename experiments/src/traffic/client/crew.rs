@@ -8,27 +8,29 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::ClientArgs;
 use super::connect::Connections;
 use super::long::End;
+use super::mark::{Mark, stage_reports};
 use super::phase::{Phase, PhaseCell};
 use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
 use super::rpc::{self, Caller};
 use super::tcp_info::{bytes_acked, bytes_received};
 use crate::traffic::LOOK;
 use crate::traffic::long::{Completions, Demand, Direction};
+use crate::traffic::stage;
 
 /// Longest time from the end of the run to the end of its threads.
 const GRACE: Duration = rpc::DRAIN.saturating_add(Duration::from_secs(5));
 
 /// What a thread says when it ends.
 struct Ended {
-    /// What an RPC thread measured.
-    latencies: Option<Histogram<u64>>,
+    /// What an RPC thread measured, by stage; nothing of other threads.
+    latencies: Vec<Histogram<u64>>,
     result: Result<()>,
 }
 
@@ -42,14 +44,9 @@ pub(super) struct Crew {
     completions: Option<Arc<Completions>>,
     ended: Receiver<Ended>,
     running: usize,
-    latencies: Histogram<u64>,
+    /// Of the RPCs that began in each stage.
+    latencies: Vec<Histogram<u64>>,
     errors: Vec<String>,
-}
-
-/// The measured time, and what each long flow moved in it.
-struct Window {
-    length: Duration,
-    per_flow_bytes: Vec<u64>,
 }
 
 impl Crew {
@@ -59,14 +56,16 @@ impl Crew {
     /// When the process may have no more threads or descriptors.
     pub(super) fn start(args: &ClientArgs, connections: Connections) -> Result<Self> {
         let (report, ended) = mpsc::channel();
+        let (long_flows, rpc_connections) = (args.long_by_stage(), args.rpc_by_stage());
+        let stages = long_flows.len();
         let mut crew = Self {
-            phase: Arc::default(),
+            phase: Arc::new(PhaseCell::new(long_flows, rpc_connections)),
             flows: connections.long.into_iter().map(Arc::new).collect(),
             direction: args.long_direction,
             completions: args.long_zerocopy.then(Arc::default),
             ended,
             running: 0,
-            latencies: new_histogram(),
+            latencies: vec![new_histogram(); stages],
             errors: Vec::new(),
         };
         crew.start_flows(args, &report)?;
@@ -84,15 +83,16 @@ impl Crew {
         let start = Instant::now();
         for (index, flow) in (0..).zip(&self.flows) {
             // Evenly shifted, so that the chunks of equal flows do not always collide.
-            let demand = Demand::new(rate, chunk, interval * index / u32::from(args.long_flows))?;
+            let first = interval * u32::from(index) / self.flows.len() as u32;
+            let demand = Demand::new(rate, chunk, first)?;
             let (end, flow) = (end.clone(), Arc::clone(flow));
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("long-{index}"), move || {
-                let result = end.run(&flow, &demand, start, &phase);
+                let result = end.run(index, &flow, &demand, start, &phase);
                 let result = result.with_context(|| format!("long flow {index}"));
                 // Nobody listens only when the client has already given up on its threads.
-                drop(report.send(Ended { latencies: None, result }));
+                drop(report.send(Ended { latencies: Vec::new(), result }));
             })?;
         }
         Ok(())
@@ -105,12 +105,13 @@ impl Crew {
         report: &Sender<Ended>,
     ) -> Result<()> {
         for (index, share) in deal(connections, rpc_threads(args)).into_iter().enumerate() {
-            let caller = Caller::new(share, args.rpc_size.bytes() as usize)?;
+            let stages = self.latencies.len();
+            let caller = Caller::new(share, args.rpc_size.bytes() as usize, stages)?;
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("rpc-{index}"), move || {
                 let (latencies, result) = caller.run(&phase);
-                drop(report.send(Ended { latencies: Some(latencies), result }));
+                drop(report.send(Ended { latencies, result }));
             })?;
         }
         Ok(())
@@ -120,20 +121,29 @@ impl Crew {
     pub(super) fn measure(mut self, args: &ClientArgs) -> ClientReport {
         let (warm_up, duration) = (args.warmup.duration(), args.duration.duration());
         let bar = progress_bar(warm_up + duration);
-        let window = self.pass("warming up", warm_up, &bar).then(|| {
-            self.phase.enter(Phase::Measure);
+        let mut marks = Vec::new();
+        if self.pass("warming up", warm_up, &bar) {
+            self.phase.enter(Phase::Measure(0));
             let begun = Instant::now();
-            let before = self.sample();
+            marks.push(self.mark());
             bar.suspend(|| eprintln!("warm"));
-            self.pass("measuring", duration, &bar);
-            let after = self.sample();
-            let moved = after.iter().zip(before).map(|(after, before)| after - before);
-            Window { length: begun.elapsed(), per_flow_bytes: moved.collect() }
-        });
+            let stages = self.latencies.len();
+            for next in 1..=stages {
+                let end = begun + stage::begin(duration, next, stages);
+                let on = self.pass("measuring", end - Instant::now(), &bar);
+                if on && next < stages {
+                    self.phase.enter(Phase::Measure(next as u8));
+                }
+                marks.push(self.mark());
+                if !on {
+                    break;
+                }
+            }
+        }
         self.phase.enter(Phase::Drain);
         bar.finish_and_clear();
         self.hear_the_rest();
-        self.report(args, window)
+        self.report(args, &marks)
     }
 
     /// Lets a span of time pass; false when something failed meanwhile.
@@ -155,10 +165,10 @@ impl Crew {
         if let Err(error) = ended.result {
             self.errors.push(format!("{error:#}"));
         }
-        if let Some(latencies) = ended.latencies
-            && let Err(error) = self.latencies.add(latencies)
-        {
-            self.errors.push(format!("cannot merge latency histograms: {error}"));
+        for (all, of_thread) in self.latencies.iter_mut().zip(ended.latencies) {
+            if let Err(error) = all.add(of_thread) {
+                self.errors.push(format!("cannot merge latency histograms: {error}"));
+            }
         }
         true
     }
@@ -175,40 +185,56 @@ impl Crew {
     }
 
     /// Bytes each long flow has delivered so far.
-    fn sample(&mut self) -> Vec<u64> {
+    fn mark(&mut self) -> Mark {
+        let at = Instant::now();
         let delivered = match self.direction {
             Direction::In => bytes_acked,
             Direction::Out => bytes_received,
         };
-        let sample: Result<_, _> = self.flows.iter().map(|flow| delivered(flow)).collect();
-        sample.unwrap_or_else(|error| {
-            let error = Error::new(error).context("cannot tell how far the long flows are");
-            self.errors.push(format!("{error:#}"));
-            Vec::new()
-        })
+        let per_flow_bytes: Result<Vec<u64>, _> =
+            self.flows.iter().map(|flow| delivered(flow)).collect();
+        let per_flow_bytes = per_flow_bytes
+            .inspect_err(|error| {
+                let said = format!("cannot tell how far the long flows are: {error}");
+                self.errors.push(said);
+            })
+            .ok()
+            .filter(|flows| !flows.is_empty());
+        Mark { at, per_flow_bytes }
     }
 
-    fn report(mut self, args: &ClientArgs, window: Option<Window>) -> ClientReport {
-        let length = window.as_ref().map(|window| window.length);
-        let rpc = length.filter(|_| args.rpc_connections > 0).and_then(|length| {
-            RpcReport::new(args.rpc_connections, args.rpc_size.bytes(), &self.latencies, length)
+    fn report(mut self, args: &ClientArgs, marks: &[Mark]) -> ClientReport {
+        let span = match marks {
+            [begin, .., end] => Some((begin, end)),
+            _ => None,
+        };
+        let length = span.map(|(begin, end)| end.at - begin.at);
+        let rpc = length.filter(|_| args.most_rpc() > 0).and_then(|length| {
+            self.rpc_report(args, length)
                 .inspect_err(|error| self.errors.push(format!("{error:#}")))
                 .ok()
         });
-        // Without a sample of every flow at both ends there is nothing to tell.
-        let long = window
-            .filter(|window| args.long_flows > 0 && window.per_flow_bytes.len() == self.flows.len())
-            .map(|window| {
-                let completed = self.completions.as_ref().map(|completions| completions.so_far());
-                LongReport::new(window.per_flow_bytes, window.length, completed)
-            });
+        let moved = span.and_then(|(begin, end)| begin.moved(end));
+        let long = length.zip(moved).map(|(length, moved)| {
+            let completed = self.completions.as_ref().map(|completions| completions.so_far());
+            LongReport::new(moved, length, completed)
+        });
         ClientReport {
             version: ClientReport::VERSION,
             duration_s: length.unwrap_or_default().as_secs_f64(),
             long,
             rpc,
+            stages: stage_reports(args, marks, &self.latencies),
             errors: self.errors,
         }
+    }
+
+    fn rpc_report(&self, args: &ClientArgs, length: Duration) -> Result<RpcReport> {
+        let mut all = new_histogram();
+        for latencies in &self.latencies {
+            all.add(latencies).context("cannot merge latency histograms")?;
+        }
+        RpcReport::new(args.most_rpc(), args.rpc_size.bytes(), &all, length)
     }
 }
 
@@ -223,14 +249,14 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<()> {
 fn rpc_threads(args: &ClientArgs) -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = args.rpc_threads.map_or(cores.min(4), usize::from);
-    threads.min(usize::from(args.rpc_connections))
+    threads.min(usize::from(args.most_rpc()))
 }
 
-/// Deals the connections to `hands` in turns.
-fn deal(connections: Vec<TcpStream>, hands: usize) -> Vec<Vec<TcpStream>> {
+/// Deals the connections, with their numbers, to `hands` in turns.
+fn deal(connections: Vec<TcpStream>, hands: usize) -> Vec<Vec<(u16, TcpStream)>> {
     let mut dealt: Vec<_> = (0..hands).map(|_| Vec::new()).collect();
-    for (index, connection) in connections.into_iter().enumerate() {
-        dealt[index % hands].push(connection);
+    for (index, connection) in (0u16..).zip(connections) {
+        dealt[usize::from(index) % hands].push((index, connection));
     }
     dealt
 }

@@ -21,24 +21,34 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Has the flow go until the run drains.
+    /// Has the flow go, in the stages that it is to go in, until the run drains.
     ///
     /// # Errors
     /// When the server ends the connection first.
     pub(super) fn run(
         &self,
+        index: u16,
         stream: &TcpStream,
         demand: &Demand,
-        start: Instant,
+        mut start: Instant,
         phase: &PhaseCell,
     ) -> Result<()> {
-        let go_on = || phase.now() != Phase::Drain;
         match self {
             Self::Source(completions) => {
-                let (chunk, pacer) = (demand.chunk(), demand.pacer(start));
-                Ok(long::send(stream, chunk, pacer, completions.as_deref(), go_on)?)
+                loop {
+                    if !phase.flow_goes(index) {
+                        if !phase.wait_for_flow(index) {
+                            return Ok(());
+                        }
+                        // What it did not send while it was silent is not made up for.
+                        start = Instant::now();
+                    }
+                    let (chunk, pacer) = (demand.chunk(), demand.pacer(start));
+                    let go_on = || phase.flow_goes(index);
+                    long::send(stream, chunk, pacer, completions.as_deref(), go_on)?;
+                }
             }
-            Self::Sink => receive(stream, demand, go_on),
+            Self::Sink => receive(stream, demand, || phase.now() != Phase::Drain),
         }
     }
 }

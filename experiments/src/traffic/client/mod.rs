@@ -3,6 +3,7 @@
 mod connect;
 mod crew;
 mod long;
+mod mark;
 mod phase;
 mod report;
 mod rpc;
@@ -14,11 +15,18 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, value_parser};
 
 use super::long::{Demand, Direction, MAX_CHUNK};
+use super::stage::{self, Stage};
 use super::units::{Rate, Seconds, Size};
 use super::wire;
 use connect::Connections;
 use crew::Crew;
-pub(crate) use report::{ClientReport, decode_histogram};
+pub(crate) use mark::StageReport;
+pub(crate) use report::{ClientReport, RpcReport, decode_histogram};
+
+/// Most long flows, which have a thread each.
+const MOST_LONG: u16 = 1000;
+/// Most RPC connections.
+const MOST_RPC: u16 = 10_000;
 
 /// Flags of `steer-bench client`.
 #[derive(Debug, Args)]
@@ -37,7 +45,7 @@ pub(crate) struct ClientArgs {
     rpc_port: u16,
     /// Long flows.
     #[arg(long, value_name = "N", default_value_t = 2)]
-    #[arg(value_parser = value_parser!(u16).range(0..=1000))]
+    #[arg(value_parser = value_parser!(u16).range(0..=i64::from(MOST_LONG)))]
     long_flows: u16,
     /// Which way they go.
     #[arg(long, value_name = "WAY", value_enum, default_value_t)]
@@ -53,7 +61,7 @@ pub(crate) struct ClientArgs {
     long_chunk: Size,
     /// RPC connections, each with one request outstanding at any time.
     #[arg(long, value_name = "N", default_value_t = 16)]
-    #[arg(value_parser = value_parser!(u16).range(0..=10_000))]
+    #[arg(value_parser = value_parser!(u16).range(0..=i64::from(MOST_RPC)))]
     rpc_connections: u16,
     /// Bytes of every request and every reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = message)]
@@ -61,6 +69,11 @@ pub(crate) struct ClientArgs {
     /// Client threads that share the RPC connections [default: the cores, at most 4].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     rpc_threads: Option<u16>,
+    /// Let the load shift: the counted seconds are shared out evenly among stages, each of which has
+    /// its own number of long flows or RPC connections, like "long-flows=0 rpc-connections=32". What
+    /// it leaves out is as the other flags say. Repeat for each stage.
+    #[arg(long = "stage", value_name = "STAGE")]
+    stages: Vec<Stage>,
     /// Seconds of traffic before anything is counted.
     #[arg(long, value_name = "SECONDS", default_value = "2")]
     warmup: Seconds,
@@ -93,8 +106,23 @@ impl ClientArgs {
     /// Checks what the flags' types cannot.
     fn check(&self) -> Result<()> {
         ensure!(
-            self.long_flows > 0 || self.rpc_connections > 0,
+            self.most_long() > 0 || self.most_rpc() > 0,
             "nothing to do: --long-flows and --rpc-connections are both 0"
+        );
+        stage::check(&self.stages)?;
+        ensure!(
+            self.most_long() <= MOST_LONG && self.most_rpc() <= MOST_RPC,
+            "--stage: at most {MOST_LONG} long flows and {MOST_RPC} RPC connections"
+        );
+        ensure!(
+            self.stages.iter().all(|stage| stage.hogs.is_none()),
+            "--stage: hogs are the measured machine's; `steer-bench hog` has stages of its own"
+        );
+        ensure!(
+            self.long_direction == Direction::In && !self.long_zerocopy
+                || !stage::shifts(&self.long_by_stage()),
+            "--stage: long flows come and go only with --long-direction in and without \
+             --long-zerocopy"
         );
         ensure!(
             !self.long_zerocopy || self.long_direction == Direction::In,
@@ -103,6 +131,26 @@ impl ClientArgs {
         let demand = Demand::new(self.long_rate, self.long_chunk.bytes(), Duration::ZERO);
         demand.context("--long-rate and --long-chunk")?;
         Ok(())
+    }
+
+    /// Long flows that go in each stage.
+    fn long_by_stage(&self) -> Vec<u16> {
+        stage::numbers(&self.stages, self.long_flows, |stage| stage.long_flows)
+    }
+
+    /// RPC connections that ask in each stage.
+    fn rpc_by_stage(&self) -> Vec<u16> {
+        stage::numbers(&self.stages, self.rpc_connections, |stage| stage.rpc_connections)
+    }
+
+    /// Long flows to open: all that go at any time.
+    fn most_long(&self) -> u16 {
+        self.long_by_stage().into_iter().max().unwrap_or_default()
+    }
+
+    /// RPC connections to open.
+    fn most_rpc(&self) -> u16 {
+        self.rpc_by_stage().into_iter().max().unwrap_or_default()
     }
 }
 

@@ -1,35 +1,113 @@
-//! The phase of the run, which the measuring thread sets and the traffic threads follow.
+//! The phase of the run, which the measuring thread sets and the traffic threads follow, and what it
+//! has them do: the load may shift from stage to stage.
 
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often a flow that is silent in a stage looks whether it shall go on.
+const NAP: Duration = Duration::from_millis(5);
 
 /// What the traffic counts as right now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
 pub(super) enum Phase {
     /// Traffic flows but isn't counted.
     WarmUp,
-    /// RPCs that begin now count.
-    Measure,
+    /// RPCs that begin now count, under this stage of the load.
+    Measure(u8),
     /// Nothing begins any more; what is outstanding is waited for.
     Drain,
 }
 
 /// The phase as shared by all threads.
-#[derive(Debug, Default)]
-pub(super) struct PhaseCell(AtomicU8);
+#[derive(Debug)]
+pub(super) struct PhaseCell {
+    /// 0 for the warm-up, from 1 on a stage, the largest number for the drain.
+    now: AtomicU8,
+    /// By stage.
+    long_flows: Vec<u16>,
+    rpc_connections: Vec<u16>,
+}
 
 impl PhaseCell {
+    const DRAIN: u8 = u8::MAX;
+
+    /// The warm-up of a run with so much going on in each stage.
+    pub(super) fn new(long_flows: Vec<u16>, rpc_connections: Vec<u16>) -> Self {
+        Self { now: AtomicU8::new(0), long_flows, rpc_connections }
+    }
+
     /// Enters a phase.
     pub(super) fn enter(&self, phase: Phase) {
-        self.0.store(phase as u8, Ordering::Release);
+        let number = match phase {
+            Phase::WarmUp => 0,
+            Phase::Measure(stage) => stage + 1,
+            Phase::Drain => Self::DRAIN,
+        };
+        self.now.store(number, Ordering::Release);
     }
 
     /// The phase of this moment.
     pub(super) fn now(&self) -> Phase {
-        match self.0.load(Ordering::Acquire) {
+        match self.now.load(Ordering::Acquire) {
             0 => Phase::WarmUp,
-            1 => Phase::Measure,
-            _ => Phase::Drain,
+            Self::DRAIN => Phase::Drain,
+            number => Phase::Measure(number - 1),
         }
+    }
+
+    /// Whether a long flow is to go right now.
+    pub(super) fn flow_goes(&self, index: u16) -> bool {
+        self.among(index, &self.long_flows)
+    }
+
+    /// Whether an RPC connection is to ask right now.
+    pub(super) fn connection_asks(&self, index: u16) -> bool {
+        self.among(index, &self.rpc_connections)
+    }
+
+    /// Waits until a long flow is to go; false when the run is over.
+    pub(super) fn wait_for_flow(&self, index: u16) -> bool {
+        while !self.flow_goes(index) {
+            if self.now() == Phase::Drain {
+                return false;
+            }
+            thread::sleep(NAP);
+        }
+        true
+    }
+
+    /// Whether this is one of the first so many that are due.
+    fn among(&self, index: u16, by_stage: &[u16]) -> bool {
+        let stage = match self.now() {
+            // Its load is that of the first stage.
+            Phase::WarmUp => 0,
+            Phase::Measure(stage) => usize::from(stage),
+            Phase::Drain => return false,
+        };
+        by_stage.get(stage).is_some_and(|&count| index < count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_stage_has_its_load() {
+        let cell = PhaseCell::new(vec![2, 0], vec![1, 3]);
+        let load = |phase| {
+            cell.enter(phase);
+            assert_eq!(cell.now(), phase);
+            let count = |goes: fn(&PhaseCell, u16) -> bool| {
+                (0..9).filter(|&index| goes(&cell, index)).count()
+            };
+            (count(PhaseCell::flow_goes), count(PhaseCell::connection_asks))
+        };
+        assert_eq!(load(Phase::WarmUp), (2, 1));
+        assert_eq!(load(Phase::Measure(0)), (2, 1));
+        assert_eq!(load(Phase::Measure(1)), (0, 3));
+        assert_eq!(load(Phase::Drain), (0, 0));
+        assert!(!cell.wait_for_flow(0));
     }
 }

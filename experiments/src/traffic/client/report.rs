@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
 
+use super::mark::StageReport;
 use crate::traffic::long::Completed;
 
 /// The result of one client run.
@@ -22,6 +23,9 @@ pub(crate) struct ClientReport {
     pub(crate) long: Option<LongReport>,
     /// The RPCs; `None` when there were none, or none was measured.
     pub(crate) rpc: Option<RpcReport>,
+    /// What was done in each stage of a load that shifts; no stages where it did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stages: Vec<StageReport>,
     /// What went wrong; the figures are partial when there is anything.
     pub(crate) errors: Vec<String>,
 }
@@ -50,6 +54,9 @@ pub(crate) struct RpcReport {
     pub(crate) connections: u16,
     /// Bytes of every request and every reply.
     pub(crate) size: u64,
+    /// Bytes of payload in every request, where those are not `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) request_size: Option<u64>,
     /// RPCs that began in the measured time and were answered.
     pub(crate) count: u64,
     /// `count` per second.
@@ -60,13 +67,34 @@ pub(crate) struct RpcReport {
     pub(crate) p99_us: Option<f64>,
     /// 99.9th percentile in microseconds.
     pub(crate) p999_us: Option<f64>,
-    /// All latencies in nanoseconds: an HdrHistogram (V2, deflated) in base64.
-    pub(crate) histogram: String,
+    /// All latencies in nanoseconds: an HdrHistogram (V2, deflated) in base64. Absent where another
+    /// program measured them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) histogram: Option<String>,
+    /// The program that these figures are from, where it is not this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) source: Option<String>,
+    /// Seconds that it measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_s: Option<f64>,
 }
 
 impl ClientReport {
     /// The format this program writes and reads.
     pub(crate) const VERSION: u32 = 1;
+
+    /// A report about other programs' traffic alone, to be filled in.
+    pub(crate) fn of_others(measured: Duration) -> Self {
+        let duration_s = measured.as_secs_f64();
+        Self {
+            version: Self::VERSION,
+            duration_s,
+            long: None,
+            rpc: None,
+            stages: Vec::new(),
+            errors: Vec::new(),
+        }
+    }
 }
 
 impl LongReport {
@@ -88,6 +116,23 @@ impl LongReport {
 }
 
 impl RpcReport {
+    /// Payload of one RPC, request and reply.
+    pub(crate) fn payload(&self) -> u64 {
+        self.request_size.unwrap_or(self.size).saturating_add(self.size)
+    }
+
+    /// Whether another program measured for another time than the rest of the sample took.
+    pub(crate) fn doubt(&self, sample_s: f64) -> Option<String> {
+        const OFF: f64 = 0.25;
+        let (source, duration_s) = (self.source.as_ref()?, self.duration_s?);
+        ((duration_s / sample_s - 1.0).abs() > OFF).then(|| {
+            format!(
+                "{source} measured {duration_s:.1} s, the rest of the sample is {sample_s:.1} s: its \
+                 figures are in part of another load"
+            )
+        })
+    }
+
     /// The figures of a latency histogram over the measured time.
     pub(super) fn new(
         connections: u16,
@@ -95,9 +140,7 @@ impl RpcReport {
         latencies: &Histogram<u64>,
         measured: Duration,
     ) -> Result<Self> {
-        let percentile = |quantile| {
-            (!latencies.is_empty()).then(|| latencies.value_at_quantile(quantile) as f64 / 1000.0)
-        };
+        let percentile = |quantile| percentile(latencies, quantile);
         Ok(Self {
             connections,
             size,
@@ -106,9 +149,17 @@ impl RpcReport {
             p50_us: percentile(0.5),
             p99_us: percentile(0.99),
             p999_us: percentile(0.999),
-            histogram: encode_histogram(latencies)?,
+            histogram: Some(encode_histogram(latencies)?),
+            request_size: None,
+            source: None,
+            duration_s: None,
         })
     }
+}
+
+/// A quantile of nanoseconds in microseconds, if there are any.
+pub(super) fn percentile(latencies: &Histogram<u64>, quantile: f64) -> Option<f64> {
+    (!latencies.is_empty()).then(|| latencies.value_at_quantile(quantile) as f64 / 1000.0)
 }
 
 impl fmt::Display for ClientReport {
@@ -128,6 +179,9 @@ impl fmt::Display for ClientReport {
                 let value = value.map_or("no reply".into(), |value| format!("{value:.0} µs"));
                 writeln!(f, "  latency {name:<6} {value:>28}")?;
             }
+        }
+        for (number, stage) in (1..).zip(&self.stages) {
+            writeln!(f, "stage {number}: {stage}")?;
         }
         Ok(())
     }
@@ -183,6 +237,19 @@ mod tests {
     fn damaged_histograms_say_so() {
         assert!(decode_histogram("*").unwrap_err().to_string().contains("base64"));
         assert!(decode_histogram("AAAA").unwrap_err().to_string().contains("damaged"));
+    }
+
+    #[test]
+    fn another_programs_time_is_compared() {
+        let mut report = RpcReport::new(1, 100, &new_histogram(), Duration::from_secs(1)).unwrap();
+        assert_eq!((report.doubt(8.0), report.payload()), (None, 200), "it is our own");
+        report.source = Some("wrk".to_owned());
+        report.request_size = Some(0);
+        for (duration_s, doubtful) in [(8.0, false), (7.0, false), (5.0, true), (11.0, true)] {
+            report.duration_s = Some(duration_s);
+            assert_eq!(report.doubt(8.0).is_some(), doubtful, "{duration_s}");
+        }
+        assert_eq!(report.payload(), 100);
     }
 
     #[test]

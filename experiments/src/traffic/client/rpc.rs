@@ -20,6 +20,9 @@ pub(super) const DRAIN: Duration = Duration::from_secs(5);
 /// Bytes sent or received at a time; messages up to this size take one call each way.
 const SCRATCH: usize = 256 << 10;
 
+/// How often connections that rest in a stage are looked at.
+const NAP: Duration = Duration::from_millis(5);
+
 /// One client thread and its connections.
 pub(super) struct Caller {
     poller: Poller,
@@ -27,27 +30,32 @@ pub(super) struct Caller {
     /// Bytes of every request and reply.
     message: usize,
     scratch: Vec<u8>,
-    /// Nanoseconds from the first byte sent to the last byte received.
-    latencies: Histogram<u64>,
+    /// Nanoseconds from the first byte sent to the last byte received, by the stage that they began
+    /// in.
+    latencies: Vec<Histogram<u64>>,
 }
 
 impl Caller {
-    /// A caller on open connections.
+    /// A caller on open connections, each with its number among all; the load has so many stages.
     ///
     /// # Errors
     /// When the process runs out of descriptors.
-    pub(super) fn new(streams: Vec<TcpStream>, message: usize) -> Result<Self> {
+    pub(super) fn new(
+        streams: Vec<(u16, TcpStream)>,
+        message: usize,
+        stages: usize,
+    ) -> Result<Self> {
         Ok(Self {
             poller: Poller::new().context("cannot create an epoll set")?,
             connections: streams.into_iter().map(Connection::new).collect(),
             message,
             scratch: vec![0; SCRATCH],
-            latencies: new_histogram(),
+            latencies: vec![new_histogram(); stages],
         })
     }
 
     /// Calls until the run drains and all replies are in; returns the latencies either way.
-    pub(super) fn run(mut self, phase: &PhaseCell) -> (Histogram<u64>, Result<()>) {
+    pub(super) fn run(mut self, phase: &PhaseCell) -> (Vec<Histogram<u64>>, Result<()>) {
         let result = self.open().and_then(|()| self.call(phase));
         (self.latencies, result)
     }
@@ -65,12 +73,25 @@ impl Caller {
 
     fn call(&mut self, phase: &PhaseCell) -> Result<()> {
         let mut ready = Vec::new();
+        let mut resting: Vec<u64> = Vec::new();
         let mut draining_since = None;
         let mut open = self.connections.len();
         while open > 0 {
-            self.poller.wait(&mut ready, Some(LOOK)).context("epoll_wait failed")?;
+            let patience = if resting.is_empty() { LOOK } else { NAP };
+            self.poller.wait(&mut ready, Some(patience)).context("epoll_wait failed")?;
             for &token in &ready {
-                open -= usize::from(self.advance(token, phase)? == Next::Idle);
+                match self.advance(token, phase)? {
+                    Next::Wait => {}
+                    Next::Rest => resting.push(token),
+                    Next::Idle => open -= 1,
+                }
+            }
+            let due = |&mut token: &mut u64| {
+                let index = self.connections[token as usize].index;
+                phase.now() == Phase::Drain || phase.connection_asks(index)
+            };
+            for token in resting.extract_if(.., due).collect::<Vec<_>>() {
+                self.poller.add(&self.connections[token as usize].stream, token, Wants::Write)?;
             }
             if phase.now() == Phase::Drain {
                 let since = *draining_since.get_or_insert_with(Instant::now);
@@ -88,7 +109,7 @@ impl Caller {
         let before = connection.wants;
         let next = connection.advance(self.message, &mut self.scratch, phase, &mut self.latencies);
         let next = next.with_context(|| connection.name())?;
-        if next == Next::Idle {
+        if next != Next::Wait {
             self.poller.remove(&connection.stream)?;
         } else if connection.wants != before {
             self.poller.change(&connection.stream, token, connection.wants)?;
@@ -101,10 +122,15 @@ impl Caller {
 #[derive(PartialEq, Eq)]
 enum Next {
     Wait,
+    /// Nothing to do in this stage.
+    Rest,
+    /// Nothing to do any more.
     Idle,
 }
 
 struct Connection {
+    /// Its number among all connections of the client.
+    index: u16,
     stream: TcpStream,
     /// Write while a request goes out, Read while its reply comes in.
     wants: Wants,
@@ -117,12 +143,13 @@ struct Connection {
 #[derive(Clone, Copy)]
 struct Call {
     begun: Instant,
-    counts: bool,
+    /// The stage that it counts under, if it counts.
+    stage: Option<u8>,
 }
 
 impl Connection {
-    fn new(stream: TcpStream) -> Self {
-        Self { stream, wants: Wants::Write, done: 0, current: None }
+    fn new((index, stream): (u16, TcpStream)) -> Self {
+        Self { index, stream, wants: Wants::Write, done: 0, current: None }
     }
 
     fn name(&self) -> String {
@@ -137,18 +164,19 @@ impl Connection {
         size: usize,
         scratch: &mut [u8],
         phase: &PhaseCell,
-        latencies: &mut Histogram<u64>,
+        latencies: &mut [Histogram<u64>],
     ) -> Result<Next> {
         loop {
             let call = match self.current {
                 Some(call) => call,
                 None => {
-                    let phase = phase.now();
-                    if phase == Phase::Drain {
-                        return Ok(Next::Idle);
-                    }
-                    let call = Call { begun: Instant::now(), counts: phase == Phase::Measure };
-                    *self.current.insert(call)
+                    let stage = match phase.now() {
+                        Phase::Drain => return Ok(Next::Idle),
+                        _ if !phase.connection_asks(self.index) => return Ok(Next::Rest),
+                        Phase::WarmUp => None,
+                        Phase::Measure(stage) => Some(stage),
+                    };
+                    *self.current.insert(Call { begun: Instant::now(), stage })
                 }
             };
             let step = match self.wants {
@@ -168,9 +196,10 @@ impl Connection {
                     self.wants = Wants::Write;
                     self.done = 0;
                     self.current = None;
-                    if call.counts {
+                    if let Some(stage) = call.stage {
                         let nanoseconds = call.begun.elapsed().as_nanos();
-                        latencies.saturating_record(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
+                        latencies[usize::from(stage)]
+                            .saturating_record(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
                     }
                 }
             }

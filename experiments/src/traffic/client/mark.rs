@@ -1,0 +1,93 @@
+//! Moments of the measured time, and what was done between them: the stages of a load that shifts.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+use super::ClientArgs;
+use super::report::percentile;
+
+/// A moment of the measured time, and the bytes that each long flow had moved by then.
+pub(super) struct Mark {
+    pub(super) at: Instant,
+    /// `None` where there are no flows, or that is unknown.
+    pub(super) per_flow_bytes: Option<Vec<u64>>,
+}
+
+impl Mark {
+    /// What each of the flows moved until another moment; `None` where that is not known.
+    pub(super) fn moved(&self, end: &Self) -> Option<Vec<u64>> {
+        let (begin, end) = (self.per_flow_bytes.as_ref()?, end.per_flow_bytes.as_ref()?);
+        Some(end.iter().zip(begin).map(|(end, begin)| end - begin).collect())
+    }
+}
+
+/// One stage of a load that shifts.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StageReport {
+    /// Seconds of it.
+    pub(crate) duration_s: f64,
+    /// Long flows that went.
+    pub(crate) long_flows: u16,
+    /// Payload bytes of all long flows that arrived in it; `None` when there are none in any stage, or
+    /// that could not be measured.
+    pub(crate) long_bytes: Option<u64>,
+    /// RPC connections that asked.
+    pub(crate) rpc_connections: u16,
+    /// RPCs that began in it and were answered.
+    pub(crate) rpc_count: u64,
+    /// Their median latency in microseconds; `None` when nothing was answered, as for the next.
+    pub(crate) rpc_p50_us: Option<f64>,
+    /// 99th percentile in microseconds.
+    pub(crate) rpc_p99_us: Option<f64>,
+}
+
+impl StageReport {
+    /// The figures of a stage with so many long flows and RPC connections.
+    pub(super) fn new(
+        (long_flows, rpc_connections): (u16, u16),
+        length: Duration,
+        long_bytes: Option<u64>,
+        latencies: &Histogram<u64>,
+    ) -> Self {
+        Self {
+            duration_s: length.as_secs_f64(),
+            long_flows,
+            long_bytes,
+            rpc_connections,
+            rpc_count: latencies.len(),
+            rpc_p50_us: percentile(latencies, 0.5),
+            rpc_p99_us: percentile(latencies, 0.99),
+        }
+    }
+}
+
+impl fmt::Display for StageReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let long = self.long_bytes.unwrap_or_default() as f64 * 8.0 / 1e6 / self.duration_s;
+        let rpc = self.rpc_count as f64 / self.duration_s;
+        let (flows, connections) = (self.long_flows, self.rpc_connections);
+        write!(f, "{flows} flows {long:.2} Mbit/s, {connections} connections {rpc:.0} RPCs/s")
+    }
+}
+
+/// What was done in each stage that was measured, where there are several: the moments between them,
+/// and the latencies of each.
+pub(super) fn stage_reports(
+    args: &ClientArgs,
+    marks: &[Mark],
+    latencies: &[Histogram<u64>],
+) -> Vec<StageReport> {
+    if latencies.len() < 2 {
+        return Vec::new();
+    }
+    let loads = args.long_by_stage().into_iter().zip(args.rpc_by_stage());
+    let ends = marks.iter().zip(marks.iter().skip(1));
+    let report = |((load, (begin, end)), latencies): ((_, (&Mark, &Mark)), _)| {
+        let bytes = begin.moved(end).map(|moved| moved.iter().sum());
+        StageReport::new(load, end.at - begin.at, bytes, latencies)
+    };
+    loads.zip(ends).zip(latencies).map(report).collect()
+}

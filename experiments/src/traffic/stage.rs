@@ -1,0 +1,146 @@
+//! A load that shifts: the measured window in stages of one length, each with a load of its own. The
+//! warm-up has the load of the first.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+
+/// Most stages of a window: a day's hours.
+const MOST: usize = 24;
+
+/// What differs in one stage from what the other flags say; something does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stage {
+    /// Long flows that go; the others' connections stay open and silent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) long_flows: Option<u16>,
+    /// RPC connections that ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rpc_connections: Option<u16>,
+    /// Hogs that spin, for each set of CPUs that has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hogs: Option<u16>,
+}
+
+impl FromStr for Stage {
+    type Err = String;
+
+    /// `long-flows=0 rpc-connections=32 hogs=2`, in any order, each at most once.
+    fn from_str(text: &str) -> Result<Self, String> {
+        const HELP: &str = "write a stage like \"long-flows=0 rpc-connections=32 hogs=2\"";
+        let mut stage = Self::default();
+        for word in text.split_whitespace() {
+            let (name, number) = word.split_once('=').ok_or(format!("{word:?}: {HELP}"))?;
+            let place = match name {
+                "long-flows" => &mut stage.long_flows,
+                "rpc-connections" => &mut stage.rpc_connections,
+                "hogs" => &mut stage.hogs,
+                _ => return Err(format!("{name:?} is nothing that shifts; {HELP}")),
+            };
+            let number = number.parse().map_err(|error| format!("{word:?}: {error}; {HELP}"))?;
+            if place.replace(number).is_some() {
+                return Err(format!("{name} is there twice"));
+            }
+        }
+        if stage == Self::default() {
+            return Err(format!("it says nothing; {HELP}"));
+        }
+        Ok(stage)
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            ("long-flows", self.long_flows),
+            ("rpc-connections", self.rpc_connections),
+            ("hogs", self.hogs),
+        ];
+        let said = all.into_iter().filter_map(|(name, number)| Some(format!("{name}={}", number?)));
+        f.write_str(&said.collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// Checks the number of stages.
+///
+/// # Errors
+/// When there is only one, or there are too many.
+pub(crate) fn check(stages: &[Stage]) -> Result<()> {
+    ensure!(stages.len() != 1, "one --stage shifts nothing: name two at least");
+    ensure!(stages.len() <= MOST, "{} times --stage; {MOST} is the most", stages.len());
+    Ok(())
+}
+
+/// How much goes on in each stage, of something that `of` finds in a stage; without stages there is
+/// one, as the other flags say.
+pub(crate) fn numbers(stages: &[Stage], otherwise: u16, of: fn(&Stage) -> Option<u16>) -> Vec<u16> {
+    if stages.is_empty() {
+        return vec![otherwise];
+    }
+    stages.iter().map(|stage| of(stage).unwrap_or(otherwise)).collect()
+}
+
+/// Whether a number is not the same in all stages.
+pub(crate) fn shifts(numbers: &[u16]) -> bool {
+    numbers.windows(2).any(|two| two[0] != two[1])
+}
+
+/// When stage `index` of `count` begins, from the begin of the window.
+pub(crate) fn begin(window: Duration, index: usize, count: usize) -> Duration {
+    window.mul_f64(index as f64 / count.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(long in any::<Option<u16>>(), rpc in any::<Option<u16>>(), hogs in 0..9u16) {
+            let stage = Stage { long_flows: long, rpc_connections: rpc, hogs: Some(hogs) };
+            prop_assert_eq!(stage.to_string().parse::<Stage>().unwrap(), stage);
+        }
+
+        #[test]
+        fn stages_follow_each_other(ms in 1u64..600_000, count in 1usize..=MOST) {
+            let window = Duration::from_millis(ms);
+            prop_assert_eq!(begin(window, 0, count), Duration::ZERO);
+            prop_assert_eq!(begin(window, count, count), window);
+            for index in 0..count {
+                prop_assert!(begin(window, index, count) < begin(window, index + 1, count));
+            }
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, message) in [
+            ("", "it says nothing; write a stage like"),
+            ("long-flows", "\"long-flows\": write a stage like"),
+            ("long-flow=1", "\"long-flow\" is nothing that shifts"),
+            ("hogs=-1", "\"hogs=-1\": invalid digit"),
+            ("hogs=70000", "\"hogs=70000\": number too large"),
+            ("hogs=1 hogs=1", "hogs is there twice"),
+        ] {
+            let error = text.parse::<Stage>().unwrap_err();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+        let stages = |count| vec![Stage { hogs: Some(1), ..Stage::default() }; count];
+        assert!(check(&stages(1)).unwrap_err().to_string().contains("name two"));
+        assert!(check(&stages(25)).unwrap_err().to_string().contains("24 is the most"));
+        assert!(check(&stages(0)).is_ok() && check(&stages(2)).is_ok());
+    }
+
+    #[test]
+    fn what_a_stage_leaves_out_is_as_ever() {
+        let stages: Vec<Stage> =
+            ["long-flows=0", "hogs=1"].iter().map(|text| text.parse().unwrap()).collect();
+        assert_eq!(numbers(&stages, 2, |stage| stage.long_flows), [0, 2]);
+        assert_eq!(numbers(&[], 2, |stage| stage.long_flows), [2]);
+    }
+}
