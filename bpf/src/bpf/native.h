@@ -3,6 +3,7 @@
 #ifndef __STEER_NATIVE_H
 #define __STEER_NATIVE_H
 
+#include "buckets.h"
 #include "flow.h"
 #include "place.h"
 #include "task.h"
@@ -28,5 +29,6 @@ u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns);
 bool native_load_saturates(u32 load);
 bool native_load_has_room(u32 load);
 bool native_loads_fit_together(u32 home, u32 thread);
+u32 native_bucket_of(u64 value, u32 buckets);
 
 #endif /* __STEER_NATIVE_H */
