@@ -126,12 +126,13 @@ fn a_tampered_kernel_is_refused() {
 
 #[test]
 fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
-    let refused: [(&[&str], &str); 6] = [
+    let refused: [(&[&str], &str); 7] = [
         (&["kernel", "fetch", "6.12"], "too old"),
         (&["kernel", "fetch", "newest"], "neither a kernel series"),
         (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
         (&["ab", "--arms", "eevdf"], "is no arm"),
         (&["ab", "--arms", "default,default"], "twice"),
+        (&["ab", "--arms", "default+xps"], "after a + comes rfs or irqbalance"),
         (&["ab", "--shape", "1x4"], "another node than the NIC's"),
     ];
     for (arguments, message) in refused {

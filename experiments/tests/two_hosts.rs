@@ -376,6 +376,7 @@ fn flags_that_do_not_fit_are_refused() {
         ("ab --agent a:1 --key-file key --nic lo --worlds hash", "cannot be used with"),
         ("ab --agent a:1 --key-file key --nic lo --setup-guest true", "cannot be used with"),
         ("ab --agent a:1 --key-file key --nic lo --long-tool iperf3", "leave out --long-tool"),
+        ("ab --agent a:1 --key-file key --nic lo --arms default+rfs,default", "set it up by hand"),
     ] {
         let mut command = Command::new(cargo_bin!("steer-bench"));
         let output = command.args(flags.split(' ')).current_dir(folder.path()).output().unwrap();

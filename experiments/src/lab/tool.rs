@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use anyhow::{Context, Error, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail};
 use rustix::process::Signal;
 use rustix::thread::LinkNameSpaceType;
 
@@ -82,9 +82,9 @@ impl Drop for Running {
 /// # Errors
 /// When it is not there.
 pub(crate) fn installed(program: &str, how: &str) -> Result<PathBuf> {
-    let path = Path::new("/usr/bin").join(program);
-    ensure!(path.is_file(), "{} is not installed: {how}", path.display());
-    Ok(path)
+    let paths = ["/usr/bin", "/usr/sbin"].map(|folder| Path::new(folder).join(program));
+    let found = paths.into_iter().find(|path| path.is_file());
+    found.with_context(|| format!("{program} is not installed: {how}"))
 }
 
 /// Explains why a program did not start.

@@ -5,17 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use fastrand::Rng;
 
-use super::arm::{self, Arm, SUBJECT};
+use super::arm::{self, Arm};
 use super::bed::Bed;
 use super::guest_bed::{GuestBed, Plan};
 use super::host::{self, HostArgs, HostBed};
 use super::rounds::{Next, RoundsArgs};
 use super::sample::{self, Measured};
 use super::setup::SetupArgs;
+use super::tuning::{self, Tuning};
 use super::workload::{LongTool, WorkloadArgs};
 use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
@@ -29,6 +30,7 @@ use crate::result::{self, AbResult, Header, Sample, Style};
 Examples:
   steer-bench ab
   steer-bench ab --worlds hash --long-tool iperf3
+  steer-bench ab --worlds hash --arms default,default+rfs,scx_steer
   steer-bench ab --worlds hash --pairs 8 --until-interval 5 --budget 120 --a-a
   steer-bench ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple
   steer-bench ab --with old.toml --with new.toml \\
@@ -42,7 +44,9 @@ pub(crate) struct AbArgs {
     worlds: Vec<Steering>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
     /// scheduler, or scx_steer with a policy (bring programs and files into a guest with --with, they
-    /// are in /bin). Ratios are of scx_steer to the others; of the last arm, where it is not named.
+    /// are in /bin). +rfs and +irqbalance behind a name have the guest's operator turn on these, for
+    /// this arm alone: default+rfs. Ratios are of scx_steer to the others; of the last arm, where it is
+    /// not named.
     #[arg(
         long,
         value_name = "LIST",
@@ -93,7 +97,7 @@ pub(crate) fn run(args: AbArgs) -> Result<()> {
 /// # Errors
 /// As [`run`].
 pub(super) fn measured(mut args: AbArgs, command: Vec<String>) -> Result<AbResult> {
-    args.complete();
+    args.complete()?;
     fs::create_dir_all(&args.out).with_context(|| format!("creating {}", args.out.display()))?;
     let progress = Progress::rounds(args.planned() as u64);
     measure(&args, command, &progress)
@@ -117,6 +121,14 @@ impl AbArgs {
                 self.workload.long_tool == LongTool::Builtin,
                 "the agent drives traffic with the client of steer-bench alone: leave out --long-tool"
             );
+            if let Some(arm) = self.arms.iter().find(|arm| !arm.tunings.is_empty()) {
+                bail!(
+                    "the arm {} would change settings of this host, and a run on a host writes none: \
+                     set it up by hand, run again, and put the two results side by side with \
+                     steer-bench compare",
+                    arm.name
+                );
+            }
         } else if self.arms.iter().any(|arm| arm.pinned) {
             ensure!(
                 self.guest.shape.sockets > 1,
@@ -132,16 +144,20 @@ impl AbArgs {
     }
 
     /// Fills in what follows from the flags.
-    fn complete(&mut self) {
+    fn complete(&mut self) -> Result<()> {
         if self.a_a {
             arm::repeat(&mut self.arms);
         }
-        for arm in self.arms.iter_mut().filter(|arm| arm.name == SUBJECT) {
+        for arm in self.arms.iter_mut().filter(|arm| arm.is_own()) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
         }
         if self.workload.long_tool == LongTool::Iperf3 {
             self.guest.extra.push(PathBuf::from("/usr/bin/iperf3"));
         }
+        if self.arms.iter().any(|arm| arm.tunings.contains(&Tuning::Irqbalance)) {
+            tuning::bring_irqbalance(&mut self.guest.extra)?;
+        }
+        Ok(())
     }
 
     /// Where the result will be.

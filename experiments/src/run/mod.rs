@@ -17,4 +17,5 @@ mod rounds;
 mod sample;
 mod scheduler;
 mod setup;
+mod tuning;
 mod workload;

@@ -17,9 +17,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 #[derive(Debug, thiserror::Error)]
 #[error("{command} does not work {place}: {reason}")]
 pub(super) struct Unsupported {
-    command: String,
-    place: &'static str,
-    reason: String,
+    pub(super) command: String,
+    pub(super) place: &'static str,
+    pub(super) reason: String,
 }
 
 /// Flags for settings.
