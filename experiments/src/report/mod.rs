@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::result::AbResult;
+use crate::result::{AbResult, write_whole};
 
 /// Where the page goes when no other output is asked for.
 const PAGE: &str = "report.html";
@@ -89,6 +89,5 @@ fn put(text: &str, path: &Path) -> Result<()> {
 /// # Errors
 /// When the file cannot be written.
 pub(crate) fn write(result: &AbResult, path: &Path) -> Result<()> {
-    fs::write(path, page::page(result).into_string())
-        .with_context(|| format!("cannot write {}", path.display()))
+    write_whole(path, &page::page(result).into_string())
 }

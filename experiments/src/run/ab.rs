@@ -2,7 +2,7 @@
 //! steering world, in one guest or on this host; results are saved after every round.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -204,7 +204,7 @@ impl AbArgs {
 /// All rounds of all worlds; what is measured until something fails is kept.
 fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<AbResult> {
     let mut bed = args.bed(progress)?;
-    let mut run = Run { header: args.header(command, &mut *bed)?, samples: Vec::new() };
+    let mut run = Run { header: args.header(command, &mut *bed)?, samples: Vec::new(), saved: 0 };
     let mut random = Rng::with_seed(args.seed);
     let worlds = args.worlds();
     let begun = Instant::now();
@@ -213,8 +213,11 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
         let mut end = args.rounds.end(begun, f64::from(nth) / worlds.len() as f64);
         for round in 0.. {
             if let Err(error) = run.round(args, &mut *bed, world, round, &mut random, progress) {
-                run.save_unfinished(args, &format!("; it ended with: {error:#}"))?;
-                return Err(error);
+                let saved = run.save_unfinished(args, &format!("; it ended with: {error:#}"));
+                return Err(match saved {
+                    Ok(_) => error,
+                    Err(unsaved) => error.context(format!("{unsaved:#}")),
+                });
             }
             let so_far = run.save_unfinished(args, "")?;
             match end.after(round + 1, so_far.worlds.get(*world)) {
@@ -228,8 +231,8 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
             }
         }
     }
-    let result = result::summarize(run.header, run.samples);
-    save(&result, &args.out)?;
+    let result = result::summarize(run.header.clone(), run.samples.clone());
+    run.save(&result, args)?;
     Ok(result)
 }
 
@@ -237,6 +240,8 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
 struct Run {
     header: Header,
     samples: Vec<Sample>,
+    /// How many of them are in the file.
+    saved: usize,
 }
 
 impl Run {
@@ -285,19 +290,25 @@ impl Run {
     }
 
     /// Saves what there is, if there is anything.
-    fn save_unfinished(&self, args: &AbArgs, why: &str) -> Result<AbResult> {
+    fn save_unfinished(&mut self, args: &AbArgs, why: &str) -> Result<AbResult> {
         let mut header = self.header.clone();
         let (have, all) = (self.samples.len(), args.planned());
         header.warnings.push(format!("{UNFINISHED} holds {have} of {all} samples{why}"));
         let result = result::summarize(header, self.samples.clone());
         if have > 0 {
-            save(&result, &args.out)?;
+            self.save(&result, args)?;
         }
         Ok(result)
     }
-}
 
-fn save(result: &AbResult, out: &Path) -> Result<()> {
-    result.write(&out.join(RESULT))?;
-    report::write(result, &out.join(REPORT))
+    /// Saves a result of all samples so far, in place of the one before.
+    fn save(&mut self, result: &AbResult, args: &AbArgs) -> Result<()> {
+        let path = args.result_path();
+        result.write(&path).with_context(|| match self.saved {
+            0 => "nothing of this run is saved".to_owned(),
+            saved => format!("{} keeps the first {saved} samples", path.display()),
+        })?;
+        self.saved = self.samples.len();
+        report::write(result, &args.out.join(REPORT))
+    }
 }
