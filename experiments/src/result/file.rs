@@ -50,6 +50,10 @@ impl AbResult {
 /// # Errors
 /// When the folder is missing or not writable, or the disk is full.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
+    // A device, or a link: what it stands for is to be written, not replaced.
+    if path.symlink_metadata().is_ok_and(|it| !it.is_file()) {
+        return fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
+    }
     let mut draft = path.as_os_str().to_owned();
     draft.push(".partial");
     let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, bail, ensure};
 
 use super::setup::Unsupported;
-use crate::guest::Link;
+use crate::guest::{Link, Silent};
 use crate::lab::facts::NIC;
 use crate::lab::steering::set;
 use crate::lab::tool;
@@ -121,29 +121,44 @@ impl Tuned {
     /// Puts everything back, and sees that it is; gives doubts.
     ///
     /// # Errors
-    /// Names what did not go back, after all else did; or that irqbalance had ended by itself.
+    /// Names what did not go back, after all else did; or says that irqbalance had ended by itself.
+    /// [`Silent`] at once, when the guest does not answer.
     pub(super) fn undo(self, link: &mut Link) -> Result<Vec<String>> {
-        let stopped = if self.affinities.is_empty() { Ok(()) } else { stop_irqbalance(link) };
         let mut left = Vec::new();
         let mut moved = 0;
+        let irqbalance = !self.affinities.is_empty();
+        let stopped = if irqbalance { stop_irqbalance(link) } else { Ok(()) };
+        if stopped.as_ref().is_err_and(|error| error.is::<Silent>()) {
+            return stopped.map(|()| Vec::new());
+        }
         for (path, value) in &self.affinities {
             match link.read(path) {
                 Ok(now) if now == *value => {}
-                _ => {
+                Ok(_) => {
                     moved += 1;
-                    left.extend(set(link, path, value).err());
+                    unless_silent(set(link, path, value), &mut left)?;
                 }
+                Err(error) => unless_silent(Err(error), &mut left)?,
             }
         }
         for (path, value) in self.before.iter().rev() {
-            left.extend(set(link, path, value).err());
+            unless_silent(set(link, path, value), &mut left)?;
         }
-        let left: Vec<String> = left.iter().map(|error| format!("{error:#}")).collect();
         ensure!(left.is_empty(), "not put back: {}", left.join("; "));
         stopped?;
-        let idle = !self.affinities.is_empty() && moved == 0;
-        Ok(idle.then(|| "irqbalance moved no interrupt".to_owned()).into_iter().collect())
+        let idle = (irqbalance && moved == 0).then(|| "irqbalance moved no interrupt".to_owned());
+        Ok(idle.into_iter().collect())
     }
+}
+
+/// Notes a failure, unless it is that the guest does not answer.
+fn unless_silent(result: Result<()>, left: &mut Vec<String>) -> Result<()> {
+    let error = match result {
+        Err(error) if !error.is::<Silent>() => error,
+        other => return other,
+    };
+    left.push(format!("{error:#}"));
+    Ok(())
 }
 
 /// Ends irqbalance, which must not have ended before.
@@ -158,6 +173,53 @@ fn stop_irqbalance(link: &mut Link) -> Result<()> {
 pub(super) fn with(error: Error, undone: Result<Vec<String>>) -> Error {
     match undone {
         Ok(_) => error,
+        Err(silent) if silent.is::<Silent>() => silent.context(format!("{error:#}")),
         Err(left) => error.context(format!("{left:#}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::Here;
+    use crate::traffic::stop::Stop;
+
+    /// A setting of this process alone: a number, which reads back in plain digits.
+    const SETTING: &str = "/proc/self/oom_score_adj";
+
+    fn here() -> Link {
+        Link::here(Here::new(Vec::new(), Box::leak(Box::new(Stop::never()))))
+    }
+
+    #[test]
+    fn what_was_changed_goes_back_even_what_did_not_take_its_value() {
+        let mut link = here();
+        let before = link.read(SETTING).unwrap();
+        let mut tuned = Tuned::default();
+        for value in ["0x3", "0x7"] {
+            let changed = tuned.change(&mut link, SETTING.to_owned(), value);
+            // it reads back without the 0x
+            assert!(changed.unwrap_err().to_string().contains("was written"), "{value}");
+        }
+        assert_ne!(link.read(SETTING).unwrap(), before);
+        assert_eq!(tuned.undo(&mut link).unwrap(), Vec::<String>::new());
+        assert_eq!(link.read(SETTING).unwrap(), before);
+    }
+
+    #[test]
+    fn what_does_not_go_back_is_named_and_the_rest_goes_back() {
+        let mut link = here();
+        let other = "/proc/thread-self/comm";
+        let before = link.read(other).unwrap();
+        link.write(other, "renamed").unwrap();
+        let gone = "/proc/sys/net/no_such_setting";
+        let settings = [(other, before.as_str()), (gone, "1")];
+        let own = |(path, value): (&str, &str)| (path.to_owned(), value.to_owned());
+        let tuned = Tuned { before: settings.map(own).into(), ..Tuned::default() };
+        let failed = with(Error::msg("the sample failed"), tuned.undo(&mut link));
+        assert_eq!(link.read(other).unwrap(), before);
+        let said = format!("{failed:#}");
+        assert!(said.starts_with("not put back:") && said.contains(gone), "{said}");
+        assert!(said.ends_with("the sample failed"), "{said}");
     }
 }
