@@ -7,6 +7,7 @@
 //! Nothing here decides anything: settings and plans come from the caller as the
 //! plain types of `intf.h`.
 
+mod buckets;
 mod counters;
 pub mod intf;
 mod observer;
@@ -14,10 +15,12 @@ mod origins;
 mod plan;
 mod policies;
 mod scheduler;
+mod stamps;
 #[cfg(feature = "testing")]
 mod telemetry;
 mod threads;
 
+pub use buckets::bucket_floor;
 pub use counters::Counters;
 pub use observer::{LoadedObserver, ObservedCgroup, Observer};
 pub use origins::Origins;

@@ -10,6 +10,7 @@ use crate::{
     ObjectSlot, Plan,
     intf::{self, observed_cpu},
     origins::OriginMaps,
+    stamps::{self, Stamps},
 };
 
 #[allow(
@@ -40,7 +41,10 @@ pub struct ObservedCgroup {
 pub struct LoadedObserver<'obj>(ObserverSkel<'obj>);
 
 /// The observer, counting from [`LoadedObserver::attach`] until dropped.
-pub struct Observer<'obj>(ObserverSkel<'obj>);
+pub struct Observer<'obj> {
+    skel: ObserverSkel<'obj>,
+    _stamps: Stamps,
+}
 
 impl<'obj> LoadedObserver<'obj> {
     /// Loads the object. Needs CAP_BPF and CAP_PERFMON, or root; no sched_ext. All traffic outside
@@ -61,6 +65,7 @@ impl<'obj> LoadedObserver<'obj> {
             rodata.observed_cgroup = cgroup.id;
             rodata.observed_depth = cgroup.depth;
         }
+        rodata.tai_ahead_ns = stamps::tai_ahead_ns()?;
         rodata.own_namespace = plan.origins.namespace;
         rodata.smallest_napi = plan.origins.smallest_napi.unwrap_or(u32::MAX);
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
@@ -75,13 +80,13 @@ impl<'obj> LoadedObserver<'obj> {
         Ok(Self(skel))
     }
 
-    /// Starts counting.
+    /// Starts counting; has the kernel stamp packets as they come in, as any NTP daemon does.
     ///
     /// # Errors
     /// A tracepoint could not be attached.
     pub fn attach(mut self) -> Result<Observer<'obj>> {
         self.0.attach().context("attaching the observer's tracepoints")?;
-        Ok(Observer(self.0))
+        Ok(Observer { skel: self.0, _stamps: Stamps::on().context("having packets stamped")? })
     }
 }
 
@@ -95,10 +100,10 @@ impl Observer<'_> {
         for cpu in online {
             let input = ProgramInput { cpu, flags: TEST_RUN_ON_CPU, ..Default::default() };
             // ENXIO: offline by now; its counters stand as they were when it left
-            self.0.progs.settle.test_run(input).ok();
+            self.skel.progs.settle.test_run(input).ok();
         }
         let per_cpu = self
-            .0
+            .skel
             .maps
             .observed
             .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)?

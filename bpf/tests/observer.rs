@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use steer_bpf::{LoadedObserver, ObservedCgroup, Origins, Plan, intf::*};
+use steer_bpf::{LoadedObserver, ObservedCgroup, Origins, Plan, bucket_floor, intf::*};
 
 mod common;
 
@@ -109,6 +109,71 @@ fn bytes_time_and_softirq_are_counted_where_they_happen() {
     let busy = grew(&before, &after, &all_time);
     assert!(busy > elapsed / 4, "the spinning thread alone is a good part: {busy} of {elapsed}");
     assert!(busy < elapsed * 21 / 10, "no time is counted twice: {busy} of 2 x {elapsed}");
+}
+
+/// Sends in chunks of `chunk` bytes to a reader that sleeps `pause` before each of its reads.
+fn slow_transfer(chunk: usize, chunks: usize, pause: Duration) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let receiver = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut buffer = vec![0; chunk];
+        for _ in 0..chunks {
+            thread::sleep(pause);
+            stream.read_exact(&mut buffer).unwrap();
+        }
+    });
+    let mut sender = TcpStream::connect(address).unwrap();
+    for _ in 0..chunks {
+        sender.write_all(&vec![0; chunk]).unwrap();
+    }
+    receiver.join().unwrap();
+}
+
+#[test]
+fn packets_are_sized_and_their_payload_timed_until_it_is_copied() {
+    if !common::is_root("packets_are_sized_and_their_payload_timed_until_it_is_copied") {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slot = MaybeUninit::uninit();
+    let observer = LoadedObserver::load(&mut slot, &common::settings(), &plan(), None)
+        .unwrap()
+        .attach()
+        .unwrap();
+    let sum = |counters: fn(&observed_cpu) -> &[u64]| {
+        let cpus = observer.read(0..2).unwrap();
+        let mut all = vec![0; counters(&cpus[0]).len()];
+        for cpu in &cpus {
+            all.iter_mut().zip(counters(cpu)).for_each(|(all, one)| *all += one);
+        }
+        all
+    };
+    let waits = || sum(|cpu| &cpu.waits);
+    let longer_than = |waits: &[u64], ns: u64| -> u64 {
+        let buckets = waits.iter().enumerate();
+        buckets.filter(|(bucket, _)| bucket_floor(*bucket) >= ns).map(|(_, count)| count).sum()
+    };
+
+    // the receiver's flow is long from its first read on; what comes before is not counted
+    bulk_transfer(0, 64 << 20);
+    let quick = waits();
+    let seen: u64 = quick.iter().sum();
+    let marks = (64 << 20) / (64 << 10);
+    assert!((marks / 2..=marks).contains(&seen), "one sample in 64 KiB: {seen} of {marks}");
+    let bytes: u64 = sum(|cpu| std::slice::from_ref(&cpu.skb_bytes))[0];
+    // what the receiver took from the socket's backlog is left out
+    assert!((1 << 20..=64 << 20).contains(&bytes), "counted once each: {bytes}");
+    let packets = sum(|cpu| &cpu.skbs);
+    let at_least: u64 =
+        packets.iter().enumerate().map(|(bucket, count)| bucket_floor(bucket) * count).sum();
+    assert!(at_least <= bytes && bytes <= at_least * 5 / 4 + 1, "{at_least} is not {bytes}");
+
+    // a reader that sleeps 20 ms per 128 KiB leaves both marks waiting that long
+    slow_transfer(128 << 10, 25, Duration::from_millis(20));
+    let slow = waits();
+    let waited = longer_than(&slow, 15_000_000) - longer_than(&quick, 15_000_000);
+    assert!(waited >= 20, "{waited} of 50 marks waited for the sleeper");
 }
 
 #[test]

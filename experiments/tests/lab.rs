@@ -126,12 +126,13 @@ fn a_tampered_kernel_is_refused() {
 
 #[test]
 fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
-    let refused: [(&[&str], &str); 6] = [
+    let refused: [(&[&str], &str); 7] = [
         (&["kernel", "fetch", "6.12"], "too old"),
         (&["kernel", "fetch", "newest"], "neither a kernel series"),
         (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
         (&["ab", "--arms", "eevdf"], "is no arm"),
         (&["ab", "--arms", "default,default"], "twice"),
+        (&["ab", "--arms", "default+xps"], "after a + comes rfs or irqbalance"),
         (&["ab", "--shape", "1x4"], "another node than the NIC's"),
     ];
     for (arguments, message) in refused {
@@ -199,6 +200,34 @@ fn a_guest_that_hangs_is_one_clear_error() {
     steps.read_to_string(&mut said).unwrap();
     assert!(!child.wait().unwrap().success());
     assert!(said.contains("the guest does not answer"), "{said}");
+    bench.assert_clean();
+}
+
+#[test]
+fn a_guest_that_hangs_mid_run_leaves_the_samples_before() {
+    if !lab("a_guest_that_hangs_mid_run_leaves_the_samples_before") {
+        return;
+    }
+    let bench = Bench::new("hangs-mid-run");
+    let out = tempfile::tempdir().unwrap();
+    let arguments = "ab --arms default --worlds hash --pairs 3 --warmup 1 --duration 2 --no-hogs";
+    let mut command = bench.command(&arguments.split(' ').collect::<Vec<_>>());
+    command.args(["--kernel-cache", KERNELS, "--out"]).arg(out.path());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let result = out.path().join("result.json");
+    wait_for(Duration::from_secs(180), || result.exists().then_some(())).expect("a first sample");
+    let qemu = bench.qemu().expect("QEMU runs");
+    Command::new("kill").args(["-STOP", &qemu.to_string()]).assert().success();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+    assert!(said.contains("the guest does not answer"), "{said}");
+    let kept = fs::read_to_string(result).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["raw"].as_array().unwrap().len(), 1);
+    let warnings = kept["warnings"].to_string();
+    let marked = "unfinished: holds 1 of 3 samples; it ended with: ";
+    assert!(warnings.contains(marked) && warnings.contains("does not answer"), "{warnings}");
     bench.assert_clean();
 }
 

@@ -275,6 +275,52 @@ fn a_link_that_goes_down_mid_run_ends_it_on_both_sides() {
 }
 
 #[test]
+fn a_disk_that_fills_up_mid_run_keeps_the_rounds_before() {
+    if !can_measure("a_disk_that_fills_up_mid_run_keeps_the_rounds_before") {
+        return;
+    }
+    let pair = Pair::new();
+    let out = pair.path("out");
+    fs::create_dir(&out).unwrap();
+    // In the namespace of the host under test, so that it goes with it.
+    let mount = "-t tmpfs -o size=4m tmpfs";
+    assert!(
+        pair.runner.command("mount").args(mount.split(' ')).arg(&out).status().unwrap().success()
+    );
+    let (_agent, _said) = pair.agent();
+    let mut runner = Running(pair.ab(&pair.path("key")).spawn().unwrap());
+    let shown = |name: &str| pair.runner.command("cat").arg(out.join(name)).output().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !shown("report.html").status.success() {
+        assert!(
+            runner.0.try_wait().unwrap().is_none(),
+            "it ended before the first round was saved"
+        );
+        assert!(Instant::now() < deadline, "the first round is not saved");
+        thread::sleep(Duration::from_millis(100));
+    }
+    let fill = format!("cat /dev/zero > {}", out.join("other").display());
+    let full = pair.runner.command("sh").args(["-c", &fill]).output().unwrap();
+    assert!(String::from_utf8_lossy(&full.stderr).contains("No space left"), "{full:?}");
+
+    let mut errors = String::new();
+    runner.0.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!(runner.0.wait().unwrap().code(), Some(1), "{errors}");
+    let said = errors.lines().last().unwrap();
+    for part in ["result.json keeps the first 2 samples", "cannot write", "No space left on device"]
+    {
+        assert!(said.contains(part), "{errors}");
+    }
+    let kept: Value = serde_json::from_slice(&shown("result.json").stdout).unwrap();
+    assert_eq!(kept["raw"].as_array().unwrap().len(), 2);
+    assert!(kept["warnings"].to_string().contains("unfinished: holds 2 of 4 samples"), "{kept}");
+    assert!(shown("report.html").stdout.ends_with(b"</html>"), "half a page");
+    let left = pair.runner.command("ls").arg(&out).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "other\nreport.html\nresult.json\n");
+    assert_eq!(pair.runner.processes(), Vec::<String>::new());
+}
+
+#[test]
 fn an_interrupted_run_ends_in_order() {
     if !can_measure("an_interrupted_run_ends_in_order") {
         return;
@@ -387,6 +433,7 @@ fn flags_that_do_not_fit_are_refused() {
         ("ab --agent a:1 --key-file key --nic lo --worlds hash", "cannot be used with"),
         ("ab --agent a:1 --key-file key --nic lo --setup-guest true", "cannot be used with"),
         ("ab --agent a:1 --key-file key --nic lo --long-tool iperf3", "leave out --long-tool"),
+        ("ab --agent a:1 --key-file key --nic lo --arms default+rfs,default", "set it up by hand"),
     ] {
         let mut command = Command::new(cargo_bin!("steer-bench"));
         let output = command.args(flags.split(' ')).current_dir(folder.path()).output().unwrap();

@@ -152,6 +152,12 @@ enum steer_counter {
 	NR_COUNTERS,
 };
 
+/* How far the observer's histograms reach (buckets.h). */
+enum buckets {
+	NR_SIZE_BUCKETS = 80,  /* to 2 MiB; the largest packets that GRO makes have 512 KiB */
+	NR_WAIT_BUCKETS = 148, /* to 275 s, in ns */
+};
+
 /*
  * What the observer counts on one CPU. All times in ns, all cumulative since attach.
  * `run_ns` excludes softirq and irq time, which are counted by themselves.
@@ -172,6 +178,9 @@ struct observed_cpu {
 	u64 llc_bytes;	     /* copied under that CPU's last-level cache */
 	u64 long_window_ns;  /* long-flow CPU time in finished windows, of which: */
 	u64 mixed_window_ns; /* in windows that short-flow threads shared */
+	u64 skb_bytes;	     /* payload of packets that TCP was handed for long flows */
+	u64 skbs[NR_SIZE_BUCKETS];  /* these packets, by bytes of payload */
+	u64 waits[NR_WAIT_BUCKETS]; /* samples of what was copied, by ns since it came in */
 
 	/* the CPU's state between events, of no interest to readers */
 	u64 slice_start;

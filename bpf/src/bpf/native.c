@@ -98,3 +98,8 @@ bool native_loads_fit_together(u32 home, u32 thread)
 {
 	return loads_fit_together(home, thread);
 }
+
+u32 native_bucket_of(u64 value, u32 buckets)
+{
+	return bucket_of(value, buckets);
+}

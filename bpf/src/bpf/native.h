@@ -3,6 +3,7 @@
 #ifndef __STEER_NATIVE_H
 #define __STEER_NATIVE_H
 
+#include "buckets.h"
 #include "flow.h"
 #include "place.h"
 #include "task.h"
@@ -30,5 +31,6 @@ bool native_is_more_crowded(u32 waiting, u32 cpus, u32 own_waiting, u32 own_cpus
 bool native_load_saturates(u32 load);
 bool native_load_has_room(u32 load);
 bool native_loads_fit_together(u32 home, u32 thread);
+u32 native_bucket_of(u64 value, u32 buckets);
 
 #endif /* __STEER_NATIVE_H */

@@ -6,6 +6,7 @@
  *   sched_switch      → CPU time by class, switches, windows shared by long and short
  *   softirq, irq      → time taken out of whatever thread they interrupted
  *   tcp_probe         → which class of flow the softirq worked for
+ *   ... and skb_copy_datagram_iovec → how long what came in waits (arrivals.bpf.h)
  *   sched_migrate_task→ migrations by class
  *
  * It shares the definitions of burst and class with the scheduler (flow.h,
@@ -18,7 +19,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-#include "traffic.bpf.h"
+#include "arrivals.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -202,14 +203,28 @@ int BPF_PROG(observe_segment, struct sock *sk, struct sk_buff *skb)
 	struct flow *f;
 	u8 class;
 
-	if (!c || !c->softirq_start)
+	if (!c)
 		return 0;
 	f = bpf_sk_storage_get(&flows, sk, 0, 0);
 	class = f ? f->class : CLASS_NONE;
+	if (class == CLASS_LONG)
+		observe_arrival(c, sk, skb);
+	if (!c->softirq_start)
+		return 0;
 	if (c->softirq_class == NR_CLASSES)
 		c->softirq_class = class;
 	settle_softirq(c, bpf_ktime_get_ns());
 	c->softirq_class = class;
+	return 0;
+}
+
+SEC("tp_btf/skb_copy_datagram_iovec")
+int BPF_PROG(observe_copy, const struct sk_buff *skb, int len)
+{
+	struct observed_cpu *c = this_cpu();
+
+	if (c && len > 0)
+		observe_copied(c, skb, len);
 	return 0;
 }
 

@@ -96,7 +96,11 @@ fn pinned_irqs(facts: &Facts) -> Result<Vec<(String, String)>> {
     Ok(irqs.chain(no_xps(facts)).collect())
 }
 
-fn set(link: &mut Link, path: &str, value: &str) -> Result<()> {
+/// Writes a setting.
+///
+/// # Errors
+/// When it does not read back as it was written.
+pub(crate) fn set(link: &mut Link, path: &str, value: &str) -> Result<()> {
     link.write(path, value)?;
     let read = link.read(path)?;
     // Masks come back padded: 0 as 00000000,00000000.

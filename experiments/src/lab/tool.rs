@@ -82,8 +82,9 @@ impl Drop for Running {
 /// # Errors
 /// When it is not there.
 pub(crate) fn installed(program: &str, how: &str) -> Result<PathBuf> {
-    let mut paths = ["/usr/bin", "/usr/sbin"].iter().map(|folder| Path::new(folder).join(program));
-    paths.find(|path| path.is_file()).with_context(|| format!("{program} is not installed: {how}"))
+    let paths = ["/usr/bin", "/usr/sbin"].map(|folder| Path::new(folder).join(program));
+    let found = paths.into_iter().find(|path| path.is_file());
+    found.with_context(|| format!("{program} is not installed: {how}"))
 }
 
 /// Explains why a program did not start.

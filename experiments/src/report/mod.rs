@@ -26,7 +26,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use maud::Markup;
 
-use crate::result::AbResult;
+use crate::result::{AbResult, write_whole};
 use experiment::Experiment;
 
 /// Where the page goes when no other output is asked for.
@@ -114,8 +114,7 @@ fn put(text: &str, path: &Path) -> Result<()> {
 /// # Errors
 /// When the file cannot be written.
 pub(crate) fn write(result: &AbResult, path: &Path) -> Result<()> {
-    fs::write(path, page::page(result).into_string())
-        .with_context(|| format!("cannot write {}", path.display()))
+    write_whole(path, &page::page(result).into_string())
 }
 
 /// Writes the page of an experiment.
@@ -123,6 +122,5 @@ pub(crate) fn write(result: &AbResult, path: &Path) -> Result<()> {
 /// # Errors
 /// When its results cannot be read, there are none, or the file cannot be written.
 pub(crate) fn write_experiment(folder: &Path, path: &Path) -> Result<()> {
-    fs::write(path, experiment::page(&Experiment::read(folder)?).into_string())
-        .with_context(|| format!("cannot write {}", path.display()))
+    write_whole(path, &experiment::page(&Experiment::read(folder)?).into_string())
 }

@@ -1,4 +1,4 @@
-//! Reading and writing `result.json`.
+//! Reading and writing `result.json`, and writing what is made of it.
 
 use std::fs;
 use std::path::Path;
@@ -9,16 +9,14 @@ use serde::Deserialize;
 use super::types::AbResult;
 
 impl AbResult {
-    /// Writes the result, whole or not at all: a reader never sees half a file.
+    /// Writes the result.
     ///
     /// # Errors
-    /// When the folder is missing or not writable, or the disk is full.
+    /// As [`write_whole`].
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let mut json = serde_json::to_string_pretty(self).context("cannot encode the result")?;
         json.push('\n');
-        let draft = path.with_extension("json.partial");
-        fs::write(&draft, json).with_context(|| format!("cannot write {}", draft.display()))?;
-        fs::rename(&draft, path).with_context(|| format!("cannot write {}", path.display()))
+        write_whole(path, &json)
     }
 
     /// Reads a result.
@@ -44,4 +42,24 @@ impl AbResult {
         }
         Ok(serde_json::from_str(text)?)
     }
+}
+
+/// Writes a file, whole or not at all: a reader never sees half of it, and what was there before
+/// stays where there is no room for the new.
+///
+/// # Errors
+/// When the folder is missing or not writable, or the disk is full.
+pub(crate) fn write_whole(path: &Path, text: &str) -> Result<()> {
+    // A device, or a link: what it stands for is to be written, not replaced.
+    if path.symlink_metadata().is_ok_and(|it| !it.is_file()) {
+        return fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
+    }
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".partial");
+    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // Half a draft is of no use, and takes the room that others may need.
+        fs::remove_file(&draft).ok();
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }

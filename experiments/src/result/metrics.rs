@@ -55,6 +55,8 @@ impl fmt::Display for Claim {
 enum Source {
     /// A number the observer printed.
     Observe(&'static str),
+    /// The same, in a part of its report that older ones lack.
+    ObserveLater { part: &'static str, number: &'static str },
     /// The sum of numbers the observer printed, absent when one of them is.
     ObserveSum([&'static str; 3]),
     /// A number the client printed.
@@ -88,7 +90,7 @@ pub(crate) struct Metric {
 /// All metrics, in the order to show them.
 pub(crate) const METRICS: &[Metric] = {
     use Better::{Higher, Lower};
-    use Source::{Client, CpusUsed, HogRate, Observe, ObserveSum, PayloadPerCpu};
+    use Source::{Client, CpusUsed, HogRate, Observe, ObserveLater, ObserveSum, PayloadPerCpu};
     const fn metric(
         name: &'static str,
         about: &'static str,
@@ -171,6 +173,27 @@ pub(crate) const METRICS: &[Metric] = {
         metric("rpc_p99", "99th percentile", MICROSECONDS, Lower, Client("/rpc/p99_us")),
         metric("rpc_p999", "99.9th percentile", MICROSECONDS, Lower, Client("/rpc/p999_us")),
         metric("hog_rate", "work of the hogs, in spins", PER_S, Higher, HogRate),
+        metric(
+            "napi_to_copy_p50",
+            "median wait of long-flow payload, from NAPI to the start of its copy",
+            MICROSECONDS,
+            Lower,
+            ObserveLater { part: "napi_to_copy", number: "p50_us" },
+        ),
+        metric(
+            "napi_to_copy_p99",
+            "99th percentile of that wait",
+            MICROSECONDS,
+            Lower,
+            ObserveLater { part: "napi_to_copy", number: "p99_us" },
+        ),
+        metric(
+            "skb_size",
+            "mean payload of the packets that TCP is handed for long flows, after GRO",
+            ("B", "B", 1.0),
+            Higher,
+            ObserveLater { part: "skb_size", number: "mean_bytes" },
+        ),
         metric(
             "migrations",
             "moves of any thread to another CPU",
@@ -258,6 +281,7 @@ impl Metric {
         match self.source {
             Source::CpusUsed | Source::PayloadPerCpu => sample.cpu.is_some(),
             Source::HogRate => sample.hog_rate.is_some(),
+            Source::ObserveLater { part, .. } => sample.observe.get(part).is_some(),
             Source::Observe(_) | Source::ObserveSum(_) | Source::Client(_) => true,
         }
     }
@@ -267,6 +291,9 @@ impl Metric {
         let number = |part: &Value, path| part.pointer(path).and_then(Value::as_f64);
         match self.source {
             Source::Observe(path) => number(&sample.observe, path),
+            Source::ObserveLater { part, number } => {
+                sample.observe.get(part)?.get(number).and_then(Value::as_f64)
+            }
             Source::ObserveSum(paths) => {
                 paths.into_iter().map(|path| number(&sample.observe, path)).sum()
             }

@@ -25,6 +25,7 @@ mod types;
 
 pub(crate) use brief::brief;
 pub(crate) use cpu::CpuRecord;
+pub(crate) use file::write_whole;
 pub(crate) use stages::stage_figures;
 pub(crate) use style::{Style, UNKNOWN};
 pub(crate) use summarize::summarize;

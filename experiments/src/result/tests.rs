@@ -301,6 +301,25 @@ fn metric_names_are_unique_and_sums_need_all_parts() {
 }
 
 #[test]
+fn waits_and_packet_sizes_are_metrics_where_the_observer_tells_them() {
+    let older = recorded();
+    assert!(!older.worlds["auto"].arms["default"].contains_key("napi_to_copy_p99"));
+    assert!(!older.warnings.iter().any(|warning| warning.contains("skb_size")));
+    let result = edited(|sample| {
+        let far = if sample.arm == "scx_steer" { 50.0 } else { 200.0 };
+        sample.observe["napi_to_copy"] = json!({"p50_us": 7.5, "p99_us": far});
+        sample.observe["skb_size"] = json!(null);
+    });
+    let auto = &result.worlds["auto"];
+    assert_eq!(auto.median("default", "napi_to_copy_p50"), Some(7.5));
+    assert_eq!(auto.ratio("napi_to_copy_p99", "scx_steer/default").unwrap().median, 0.25);
+    assert_eq!(auto.median("default", "skb_size"), None);
+    assert!(
+        result.warnings.iter().any(|warning| warning.contains("skb_size is unknown in 5 of 5"))
+    );
+}
+
+#[test]
 fn what_is_written_is_what_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result.json");

@@ -2,14 +2,14 @@
 //! steering world, in one guest or on this host; results are saved after every round.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use fastrand::Rng;
 
-use super::arm::{self, Arm, SUBJECT};
+use super::arm::{self, Arm};
 use super::bed::Bed;
 use super::guest_bed::{GuestBed, Plan};
 use super::host::{self, HostArgs, HostBed};
@@ -17,6 +17,7 @@ use super::rounds::{Next, RoundsArgs};
 use super::sample::{self, Measured};
 use super::setup::{SetupArgs, Unsupported};
 use super::topology;
+use super::tuning::{self, Tuning};
 use super::workload::WorkloadArgs;
 use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
@@ -32,6 +33,7 @@ Examples:
   steer-bench ab
   steer-bench ab --worlds hash --long-tool iperf3
   steer-bench ab --worlds hash --rpc-tool redis --rpc-threads 1
+  steer-bench ab --worlds hash --arms default,default+rfs,scx_steer
   steer-bench ab --worlds hash --pairs 8 --until-interval 5 --budget 120 --a-a
   steer-bench ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple
   steer-bench ab --with old.toml --with new.toml \\
@@ -45,7 +47,9 @@ pub(crate) struct AbArgs {
     worlds: Vec<Steering>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
     /// scheduler, or scx_steer with a policy (bring programs and files into a guest with --with, they
-    /// are in /bin). Ratios are of scx_steer to the others; of the last arm, where it is not named.
+    /// are in /bin). +rfs and +irqbalance behind a name have the guest's operator turn on these, for
+    /// this arm alone: default+rfs. Ratios are of scx_steer to the others; of the last arm, where it is
+    /// not named.
     #[arg(
         long,
         value_name = "LIST",
@@ -117,6 +121,14 @@ impl AbArgs {
         }
         if self.host.agent.is_some() {
             self.workload.check_own("the agent")?;
+            if let Some(arm) = self.arms.iter().find(|arm| !arm.tunings.is_empty()) {
+                bail!(
+                    "the arm {} would change settings of this host, and a run on a host writes none: \
+                     set it up by hand, run again, and put the two results side by side with \
+                     steer-bench compare",
+                    arm.name
+                );
+            }
         } else if self.arms.iter().any(|arm| arm.pinned) {
             ensure!(
                 self.guest.shape.sockets > 1,
@@ -139,7 +151,7 @@ impl AbArgs {
         if self.a_a {
             arm::repeat(&mut self.arms);
         }
-        for arm in self.arms.iter_mut().filter(|arm| arm.name == SUBJECT) {
+        for arm in self.arms.iter_mut().filter(|arm| arm.is_own()) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
         }
         for needed in self.workload.needs() {
@@ -147,6 +159,9 @@ impl AbArgs {
             let path = tool::installed(needed.program, &how);
             let path = path.map_err(|error| Unsupported(error.to_string()))?;
             self.guest.extra.extend(needed.in_guest.then_some(path));
+        }
+        if self.arms.iter().any(|arm| arm.tunings.contains(&Tuning::Irqbalance)) {
+            tuning::bring_irqbalance(&mut self.guest.extra)?;
         }
         Ok(())
     }
@@ -200,7 +215,7 @@ impl AbArgs {
 /// All rounds of all worlds; what is measured until something fails is kept.
 fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<AbResult> {
     let mut bed = args.bed(progress)?;
-    let mut run = Run { header: args.header(command, &mut *bed)?, samples: Vec::new() };
+    let mut run = Run { header: args.header(command, &mut *bed)?, samples: Vec::new(), saved: 0 };
     let mut random = Rng::with_seed(args.seed);
     let worlds = args.worlds();
     let begun = Instant::now();
@@ -210,8 +225,11 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
         let mut end = args.rounds.end(begun, f64::from(nth) / worlds.len() as f64);
         for round in 0.. {
             if let Err(error) = run.round(args, &mut *bed, world, round, &mut random, progress) {
-                run.save_unfinished(args, &format!("; it ended with: {error:#}"))?;
-                return Err(error);
+                let saved = run.save_unfinished(args, &format!("; it ended with: {error:#}"));
+                return Err(match saved {
+                    Ok(_) => error,
+                    Err(unsaved) => error.context(format!("{unsaved:#}")),
+                });
             }
             let so_far = run.save_unfinished(args, "")?;
             match end.after(round + 1, so_far.worlds.get(*world)) {
@@ -225,8 +243,8 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
             }
         }
     }
-    let result = result::summarize(run.header, run.samples);
-    save(&result, &args.out)?;
+    let result = result::summarize(run.header.clone(), run.samples.clone());
+    run.save(&result, args)?;
     Ok(result)
 }
 
@@ -234,6 +252,8 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
 struct Run {
     header: Header,
     samples: Vec<Sample>,
+    /// How many of them are in the file.
+    saved: usize,
 }
 
 impl Run {
@@ -291,19 +311,25 @@ impl Run {
     }
 
     /// Saves what there is, if there is anything.
-    fn save_unfinished(&self, args: &AbArgs, why: &str) -> Result<AbResult> {
+    fn save_unfinished(&mut self, args: &AbArgs, why: &str) -> Result<AbResult> {
         let mut header = self.header.clone();
         let (have, all) = (self.samples.len(), args.planned());
         header.warnings.push(format!("{UNFINISHED} holds {have} of {all} samples{why}"));
         let result = result::summarize(header, self.samples.clone());
         if have > 0 {
-            save(&result, &args.out)?;
+            self.save(&result, args)?;
         }
         Ok(result)
     }
-}
 
-fn save(result: &AbResult, out: &Path) -> Result<()> {
-    result.write(&out.join(RESULT))?;
-    report::write(result, &out.join(REPORT))
+    /// Saves a result of all samples so far, in place of the one before.
+    fn save(&mut self, result: &AbResult, args: &AbArgs) -> Result<()> {
+        let path = args.result_path();
+        result.write(&path).with_context(|| match self.saved {
+            0 => "nothing of this run is saved".to_owned(),
+            saved => format!("{} keeps the first {saved} samples", path.display()),
+        })?;
+        self.saved = self.samples.len();
+        report::write(result, &args.out.join(REPORT))
+    }
 }

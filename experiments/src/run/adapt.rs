@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -115,11 +115,13 @@ fn one(
     if let Some(command) = &arm.scheduler {
         scheduler::load(&mut guest.link, command)?;
     }
-    let programs = sample::serve(&mut guest.link, &Layout::of_guest(facts), arm, workload)?;
+    let layout = Layout::of_guest(facts);
+    let window = Instant::now() + workload.warmup();
+    let programs = sample::serve(&mut guest.link, &layout, arm, workload, window)?;
     let traffic = Generators::start(&guest.net, workload, workload.warmup(), source_port)?;
     thread::sleep(workload.warmup() + workload.duration() / 2);
     let moved_at_ms = move_irqs(guest, facts)?;
-    traffic.finish()?;
+    traffic.finish(&guest.net)?;
     let mut said = String::new();
     for program in &programs {
         said += &guest.link.stop(program).with_context(|| format!("stopping {program}"))?.stdout;

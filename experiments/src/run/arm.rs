@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use anyhow::{Error, Result, bail, ensure};
+use anyhow::{Error, Result, anyhow, bail, ensure};
+
+use super::tuning::Tuning;
 
 /// The arm whose ratios to the others are reported.
 pub(crate) const SUBJECT: &str = "scx_steer";
@@ -45,37 +47,61 @@ pub(crate) struct Arm {
     /// Whether the server's threads are pinned by hand: long flows on the NIC's node, RPCs
     /// elsewhere.
     pub(crate) pinned: bool,
+    /// What an operator turns on in the guest besides.
+    pub(crate) tunings: Vec<Tuning>,
+}
+
+impl Arm {
+    /// Whether it loads scx_steer as it is, tuned or not.
+    pub(super) fn is_own(&self) -> bool {
+        self.name.split('+').next() == Some(SUBJECT)
+    }
 }
 
 impl FromStr for Arm {
     type Err = Error;
 
-    /// `default`, `scx_steer`, `pinned`, or `NAME=COMMAND` for any other sched_ext scheduler.
+    /// `default`, `scx_steer`, `pinned`, or `NAME=COMMAND` for any other sched_ext scheduler; the
+    /// name may end in `+rfs` and `+irqbalance`.
     fn from_str(text: &str) -> Result<Self> {
-        let arm = |name: &str, scheduler: Option<&str>, pinned| Self {
-            name: name.to_owned(),
-            scheduler: scheduler
-                .map(|command| command.split_whitespace().map(str::to_owned).collect()),
-            pinned,
-        };
-        match text.split_once('=') {
-            None => match text {
-                "default" => Ok(arm(text, None, false)),
-                SUBJECT => Ok(arm(text, Some(SUBJECT), false)),
-                "pinned" => Ok(arm(text, None, true)),
-                _ => bail!(
-                    "{text:?} is no arm: write default, scx_steer, pinned, or NAME=COMMAND for \
-                     another sched_ext scheduler"
-                ),
-            },
-            Some((name, command)) => {
-                let own = ["default", SUBJECT, "pinned", AGAIN].contains(&name);
-                ensure!(!own, "{name} is a name of its own; choose another");
-                ensure!(!name.is_empty() && !command.trim().is_empty(), "{text:?} lacks a part");
-                Ok(arm(name, Some(command), false))
-            }
+        let (name, command) =
+            text.split_once('=').map_or((text, None), |(name, command)| (name, Some(command)));
+        let mut words = name.split('+');
+        let base = words.next().unwrap_or_default();
+        let tunings: Vec<Tuning> = words
+            .map(Tuning::named)
+            .collect::<Result<_>>()
+            .map_err(|error| anyhow!("{}: {error}", no_arm(text)))?;
+        for (index, tuning) in tunings.iter().enumerate() {
+            ensure!(!tunings[..index].contains(tuning), "{text:?} names a setting twice");
         }
+        let scheduler = match (base, command) {
+            ("default" | "pinned", None) => None,
+            (SUBJECT, None) => Some(SUBJECT),
+            (_, None) => bail!(
+                "{}: write default, scx_steer, pinned, or NAME=COMMAND for another sched_ext \
+                 scheduler",
+                no_arm(text)
+            ),
+            (_, Some(command)) => {
+                let own = ["default", SUBJECT, "pinned", AGAIN].contains(&base);
+                ensure!(!own, "{base} is a name of its own; choose another");
+                ensure!(!base.is_empty() && !command.trim().is_empty(), "{text:?} lacks a part");
+                Some(command)
+            }
+        };
+        let argv = |command: &str| command.split_whitespace().map(str::to_owned).collect();
+        Ok(Self {
+            name: name.to_owned(),
+            scheduler: scheduler.map(argv),
+            pinned: base == "pinned",
+            tunings,
+        })
     }
+}
+
+fn no_arm(text: &str) -> String {
+    format!("{text:?} is no arm")
 }
 
 #[cfg(test)]
@@ -114,7 +140,15 @@ mod tests {
         let arm: Arm = "lavd=scx_lavd --performance".parse().unwrap();
         assert_eq!(arm.name, "lavd");
         assert_eq!(arm.scheduler.unwrap(), ["scx_lavd", "--performance"]);
+        let arm: Arm = "lavd+rfs=scx_lavd +x".parse().unwrap();
+        assert_eq!((arm.name.as_str(), arm.tunings), ("lavd+rfs", vec![Tuning::Rfs]));
+        let arm: Arm = "scx_steer+irqbalance+rfs".parse().unwrap();
+        assert_eq!(arm.tunings, [Tuning::Irqbalance, Tuning::Rfs]);
+        assert!(arm.is_own() && arm.scheduler.unwrap() == [SUBJECT]);
         for bad in ["", "eevdf", "pinned=scx_lavd", "=scx_lavd", "lavd=", "again", "again=scx_lavd"]
+            .into_iter()
+            .chain(["+rfs", "default+", "default+xps", "default+rfs+rfs", "again+rfs", "+rfs=x"])
+            .chain(["default+rfs=x"])
         {
             assert!(bad.parse::<Arm>().is_err(), "{bad:?} was accepted");
         }

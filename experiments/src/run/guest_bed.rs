@@ -15,7 +15,7 @@ use super::generator::Generators;
 use super::layout::Layout;
 use super::setup::SetupArgs;
 use super::workload::WorkloadArgs;
-use crate::guest::Link;
+use crate::guest::{Link, Silent};
 use crate::lab::facts::{self, Facts};
 use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS, STALE_CODE};
 use crate::lab::progress::Progress;
@@ -128,9 +128,16 @@ impl Bed for GuestBed<'_> {
         Ok(Vec::new())
     }
 
-    fn recover(&mut self, error: Error) -> Result<String> {
-        if !self.ready.guest.ran_stale_code() || self.boots == MOST_BOOTS {
-            self.ready.guest.survive(Err::<(), _>(error))??;
+    fn recover(&mut self, mut error: Error) -> Result<String> {
+        let guest = &mut self.ready.guest;
+        if !guest.ran_stale_code() || self.boots == MOST_BOOTS {
+            // The client may be the first to notice that the guest hangs; say that it does.
+            if !error.is::<Silent>()
+                && let Err(silent) = guest.link.read("/proc/uptime")
+            {
+                error = silent.context(format!("{error:#}"));
+            }
+            guest.survive(Err::<(), _>(error))??;
         }
         self.boots += 1;
         self.ready = boot(self.plan, self.boots)?;

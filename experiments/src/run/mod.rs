@@ -20,4 +20,5 @@ mod sample;
 mod scheduler;
 mod setup;
 mod topology;
+mod tuning;
 mod workload;

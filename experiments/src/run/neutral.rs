@@ -56,7 +56,10 @@ type Times = [f64; PROGRAMS.len()];
 /// # Errors
 /// When a program is missing on this machine or fails in the guest.
 pub(crate) fn run(mut args: NeutralArgs) -> Result<()> {
-    ensure!(args.arms.iter().all(|arm| !arm.pinned), "without traffic there is nothing to pin");
+    ensure!(
+        args.arms.iter().all(|arm| !arm.pinned && arm.tunings.is_empty()),
+        "without traffic there is nothing to pin or to tune"
+    );
     for program in ["perf", "tcc"] {
         args.guest.extra.push(tool::installed(program, "run make setup")?);
     }

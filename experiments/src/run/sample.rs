@@ -10,9 +10,10 @@ use serde_json::Value;
 use super::arm::Arm;
 use super::bed::Bed;
 use super::layout::Layout;
+use super::tuning::{self, Tuned};
 use super::workload::{WorkloadArgs, words};
 use super::{cpu, scheduler};
-use crate::guest::Link;
+use crate::guest::{Link, Silent};
 use crate::result::CpuRecord;
 use crate::traffic::client::ClientReport;
 use crate::traffic::hog;
@@ -45,12 +46,32 @@ pub(super) struct Measured {
     pub(super) doubts: Vec<String>,
 }
 
-/// Takes one sample. The observer attaches before there is traffic and leaves after it: switching
-/// tracepoints on and off patches code that every packet runs through.
+/// Takes one sample; what the arm sets for it is put back, whatever comes of it.
 ///
 /// # Errors
-/// When a program fails, the scheduler is thrown out, or a guest's kernel complains.
+/// When a program fails, the scheduler is thrown out, a guest's kernel complains, or a setting does
+/// not go back.
 pub(super) fn take(
+    bed: &mut dyn Bed,
+    arm: &Arm,
+    workload: &WorkloadArgs,
+    source_port: u16,
+) -> Result<Measured> {
+    let tuned = Tuned::apply(bed.link(), &arm.tunings)?;
+    match measure(bed, arm, workload, source_port) {
+        Ok(mut measured) => {
+            measured.doubts.extend(tuned.undo(bed.link())?);
+            Ok(measured)
+        }
+        // whoever does not answer takes its settings along
+        Err(error) if error.is::<Silent>() => Err(error),
+        Err(error) => Err(tuning::with(error, tuned.undo(bed.link()))),
+    }
+}
+
+/// Measures. The observer attaches before there is traffic and leaves after it: switching
+/// tracepoints on and off patches code that every packet runs through.
+fn measure(
     bed: &mut dyn Bed,
     arm: &Arm,
     workload: &WorkloadArgs,

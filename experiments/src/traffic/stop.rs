@@ -33,6 +33,12 @@ impl Stop {
         Ok(Self(fd))
     }
 
+    /// One that nobody raises.
+    #[cfg(test)]
+    pub(crate) fn never() -> Self {
+        Self(Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()))
+    }
+
     /// Whether it has been asked to.
     pub(crate) fn raised(&self) -> bool {
         const NOW: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };

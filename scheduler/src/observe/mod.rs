@@ -1,5 +1,6 @@
 //! `scx_steer observe`: measure placement under whatever scheduler is in force.
 
+mod histogram;
 mod report;
 mod timeline;
 

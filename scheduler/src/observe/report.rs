@@ -10,7 +10,10 @@ use steer_bpf::intf::{
 use steer_policy::Plan;
 use steer_topology::CpuSet;
 
-use crate::observe::timeline::Timeline;
+use crate::observe::{
+    histogram::{NapiToCopy, SkbSize},
+    timeline::Timeline,
+};
 
 /// Version of the JSON form.
 const VERSION: u32 = 1;
@@ -40,6 +43,8 @@ pub(crate) struct Report {
     throughput_per_core: Option<f64>,
     /// Requests served per CPU-second of short-flow threads and the softirq for them.
     rpcs_per_cpu_second: Option<f64>,
+    napi_to_copy: Option<NapiToCopy>,
+    skb_size: Option<SkbSize>,
     timeline: Timeline,
 }
 
@@ -97,6 +102,10 @@ impl Report {
         let of = |counters: fn(&observed_cpu) -> &[u64; 4], class: traffic_class| {
             sum(&|cpu| counters(cpu)[class as usize])
         };
+        let histogram = |counters: fn(&observed_cpu) -> &[u64]| -> Vec<u64> {
+            let buckets = after.first().map_or(0, |cpu| counters(cpu).len());
+            (0..buckets).map(|bucket| sum(&|cpu| counters(cpu)[bucket])).collect()
+        };
         let seconds = elapsed.as_secs_f64();
         let softirq_s = sum(&|cpu| cpu.softirq_ns) as f64 / 1e9;
         let irq_s = sum(&|cpu| cpu.irq_ns) as f64 / 1e9;
@@ -148,6 +157,8 @@ impl Report {
             mixed_share: share(sum(&|cpu| cpu.mixed_window_ns), sum(&|cpu| cpu.long_window_ns)),
             throughput_per_core: per_cpu_second(long.bytes_received + long.bytes_sent, &long.class),
             rpcs_per_cpu_second: per_cpu_second(short.messages, &short.class),
+            napi_to_copy: NapiToCopy::new(&histogram(|cpu| &cpu.waits)),
+            skb_size: SkbSize::new(&histogram(|cpu| &cpu.skbs), sum(&|cpu| cpu.skb_bytes)),
             long,
             short,
             none: class(NONE),
@@ -189,6 +200,7 @@ impl fmt::Display for Report {
             writeln!(f, "no NIC whose place is known: placement shares need one")?;
         }
         let (long, short) = (&self.long, &self.short);
+        let (waited, sizes) = (self.napi_to_copy.as_ref(), self.skb_size.as_ref());
         for (name, value) in [
             ("long-flow bytes copied NIC-local", percent(self.local_share)),
             ("  ... on the home CPU", percent(self.home_share)),
@@ -196,6 +208,9 @@ impl fmt::Display for Report {
             ("long-flow CPU time mixed with short", percent(self.mixed_share)),
             ("throughput per core, long flows", rate(self.throughput_per_core, "MB/CPU-s", 1e6)),
             ("RPCs per CPU-second, short flows", rate(self.rpcs_per_cpu_second, "/CPU-s", 1.0)),
+            ("from NAPI to copy, median", rate(waited.map(|it| it.p50_us), "µs", 1.0)),
+            ("  ... 99th percentile", rate(waited.map(|it| it.p99_us), "µs", 1.0)),
+            ("packet after GRO, mean", rate(sizes.map(|it| it.mean_bytes), "bytes", 1.0)),
         ] {
             writeln!(f, "{name:<38} {value:>18}")?;
         }
