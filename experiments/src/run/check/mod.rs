@@ -21,8 +21,9 @@ use crate::run::layout::Layout;
 use crate::run::scheduler::{self, JOB};
 use crate::run::workload::{WorkloadArgs, words};
 
-/// For a scheduler to notice and to load again in an emulated guest.
-const RESTART: Duration = Duration::from_secs(60);
+/// For a scheduler to notice and to load again in an emulated guest: ten seconds when that has
+/// nothing else to do, over a minute in the soak, where verification shares CPUs with stress-ng.
+const RESTART: Duration = Duration::from_secs(150);
 
 /// Flags of `steer-bench lab test`.
 #[derive(Debug, Args)]

@@ -48,7 +48,7 @@ const CHURN: [(&str, &str); 4] = [
         "hotplug",
         // far enough apart to load anew in between, under this load, in an emulated guest
         "cpu=/sys/devices/system/cpu/cpu1/online; trap 'echo 1 > $cpu; exit' TERM; \
-         while :; do sleep 45 & wait $!; echo 0 > $cpu; sleep 45 & wait $!; echo 1 > $cpu; done",
+         while :; do sleep 100 & wait $!; echo 0 > $cpu; sleep 100 & wait $!; echo 1 > $cpu; done",
     ),
 ];
 
