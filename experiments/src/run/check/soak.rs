@@ -26,6 +26,9 @@ pub(crate) struct SoakArgs {
     guest: GuestArgs,
 }
 
+/// For scx_steer to load again: the kernel's verification shares the CPUs with stress-ng.
+const RELOAD: Duration = Duration::from_secs(150);
+
 /// What runs beside the traffic, by name: shell scripts that never end.
 const CHURN: [(&str, &str); 4] = [
     // CPU work, processes that come and go, threads that change their affinity, wake-ups
@@ -61,6 +64,7 @@ pub(crate) fn run(mut args: SoakArgs) -> Result<()> {
     let progress = Progress::rounds(args.minutes.into());
     let guest = Guest::boot(&args.guest, None, &progress)?;
     let mut bench = Bench::new(guest, args.workload, false)?;
+    bench.reload = RELOAD;
     let soaked = soak(&mut bench, args.minutes, &progress);
     let summary = bench.guest.survive(soaked)??;
     let complaints = bench.guest.complaints()?;
