@@ -101,7 +101,6 @@ fn a_core_with_room_is_not_saturated() {
 }
 
 proptest! {
-    /// All that were seen within two windows are counted, and none for longer.
     #[test]
     fn what_was_taken_from_a_crowd_is_not_taken_back(
         waiting in 1u32..10_000, cpus in 1u32..512, own_waiting in 0u32..10_000, own_cpus in 1u32..512,
@@ -116,6 +115,7 @@ proptest! {
         prop_assert!(!(taken && alike), "only from more crowded ones");
     }
 
+    /// All that were seen within two windows are counted, and none for longer.
     #[test]
     fn threads_are_counted_while_they_run(
         threads in 1u32..100, first: u32, later in 0u32..5,

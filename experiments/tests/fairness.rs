@@ -2,10 +2,13 @@
 //! ever. In the deterministic tier, where time is instructions. Needs root and STEER_LAB=1.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use std::env;
+mod guests;
+
 use std::process::Command;
 
 use serde_json::Value;
+
+use guests::{KERNELS, QEMU, lab};
 
 /// Weight of a thread of nice 5 over that of nice 0 (sched_prio_to_weight, kernel/sched/core.c).
 const NICE: f64 = 335.0 / 1024.0;
@@ -22,14 +25,13 @@ fn mean(values: &[f64]) -> f64 {
 
 #[test]
 fn time_goes_by_weight_and_nobody_starves() {
-    if env::var_os("STEER_LAB").is_none_or(|value| value != "1") {
-        println!("skipped: fairness boots a guest; set STEER_LAB=1 and run as root");
+    if !lab("time_goes_by_weight_and_nobody_starves") {
         return;
     }
     let output = Command::new(env!("CARGO_BIN_EXE_steer-bench"))
         .args(["det", "--workload", "overload", "--json"])
-        .args(["--kernel-cache", "../target/lab/kernels"])
-        .env("STEER_LAB_QEMU", "../target/lab/qemu")
+        .args(["--kernel-cache", KERNELS])
+        .env(QEMU.0, QEMU.1)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -2,6 +2,8 @@
 //! behind, whichever way it ends. Tests that boot a guest need root and STEER_LAB=1.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod guests;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -13,12 +15,10 @@ use assert_cmd::prelude::*;
 use predicates::prelude::*;
 use tempfile::TempDir;
 
+use guests::{KERNELS, QEMU, lab};
+
 /// Environment variable by which a test recognises the processes it has caused.
 const MARK: &str = "STEER_LAB_TEST";
-/// Kernels are shared with the other runs of this workspace: fetching one is no part of a test.
-const KERNELS: &str = "../target/lab/kernels";
-/// So is the QEMU of the live tier.
-const QEMU: (&str, &str) = ("STEER_LAB_QEMU", "../target/lab/qemu");
 /// No server listens on the discard port of a machine of our day.
 const NO_MIRROR: &str = "http://127.0.0.1:9/debian";
 
@@ -80,15 +80,6 @@ fn wait_for<T>(time: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T
         thread::sleep(Duration::from_millis(100));
     }
     None
-}
-
-/// Whether this test may boot guests; says so if not.
-fn lab(test: &str) -> bool {
-    let wanted = std::env::var_os("STEER_LAB").is_some_and(|value| value == "1");
-    if !wanted {
-        println!("skipped: {test} boots a guest; set STEER_LAB=1 and run as root");
-    }
-    wanted
 }
 
 #[test]

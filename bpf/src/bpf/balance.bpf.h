@@ -24,7 +24,7 @@ static void look_for_crowd(s32 cpu, struct cpu_state *state, u64 now)
 	waiting = scx_bpf_dsq_nr_queued(DSQ_LLC | llc);
 	bpf_for (i, 1, nr_llcs) {
 		other = next_llc(llc, i);
-		if (!(*waiting_word(other) & waiting_bit(other)))
+		if (!may_wait(other))
 			continue;
 		if (is_more_crowded(scx_bpf_dsq_nr_queued(DSQ_LLC | other), llc_uses[other].cpus,
 				    waiting, cpus)) {
@@ -43,7 +43,7 @@ static bool take_from_crowd(s32 cpu, bool claimed, u64 now)
 	if (!dsq)
 		return false;
 	state->crowd = 0;
-	if (!(claimed ? take_not_short(cpu, dsq, now) : take(dsq)))
+	if (!take_shared(cpu, dsq, claimed, now))
 		return false;
 	count(CNT_STEAL);
 	return true;

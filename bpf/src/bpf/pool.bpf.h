@@ -115,8 +115,7 @@ static s32 make_mask(u8 pool)
 	} else {
 		found = bpf_map_lookup_elem(&pools, &index);
 		if (found) {
-			cpu = bpf_cpumask_first(cast_mask(mask));
-			found->llc = llc_of(cpu);
+			found->llc = llc_of(bpf_cpumask_first(cast_mask(mask)));
 			mask = bpf_kptr_xchg(&found->cpus, mask);
 		}
 	}

@@ -37,10 +37,15 @@ static __always_inline u64 waiting_bit(u32 llc)
 	return 1ULL << (llc & 63);
 }
 
+static __always_inline bool may_wait(u32 llc)
+{
+	return *waiting_word(llc) & waiting_bit(llc);
+}
+
 /* Called after a thread was queued at @llc, before a CPU is woken for it. */
 static __always_inline void note_waiting(u32 llc)
 {
-	if (!(*waiting_word(llc) & waiting_bit(llc)))
+	if (!may_wait(llc))
 		__sync_fetch_and_or(waiting_word(llc), waiting_bit(llc));
 }
 
@@ -97,10 +102,9 @@ static bool take_not_short(s32 cpu, u64 dsq, u64 now)
 	return false;
 }
 
-static bool take_shared(s32 cpu, u32 llc, bool claimed, u64 now)
+/* From @dsq, the queue of a cache. */
+static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
 {
-	u64 dsq = DSQ_LLC | llc;
-
 	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
 }
 
@@ -136,9 +140,9 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 	if (is_exclusive(cpu))
 		return own && take(own);
 	if (!own)
-		return take_shared(cpu, llc_of(cpu), claimed, now);
+		return take_shared(cpu, shared, claimed, now);
 	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared, cpu), vtime) &&
-	    take_shared(cpu, llc_of(cpu), claimed, now))
+	    take_shared(cpu, shared, claimed, now))
 		return true;
 	return take(own);
 }
@@ -167,9 +171,9 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 		return;
 	bpf_for (i, 1, nr_llcs) {
 		other = next_llc(llc, i);
-		if (!(*waiting_word(other) & waiting_bit(other)))
+		if (!may_wait(other))
 			continue;
-		if (take_shared(cpu, other, claimed, now)) {
+		if (take_shared(cpu, DSQ_LLC | other, claimed, now)) {
 			count(CNT_STEAL);
 			return;
 		}

@@ -119,13 +119,16 @@ struct Bench {
     figures: String,
     /// Make records anew rather than compare with them.
     record: bool,
+    /// How long scx_steer may take to be in force again.
+    reload: Duration,
 }
 
 impl Bench {
     fn new(mut guest: Guest, workload: WorkloadArgs, record: bool) -> Result<Self> {
         let facts = Facts::read(&mut guest.link)?;
         guest.complaints().context("reading the guest's boot messages")?;
-        Ok(Self { guest, facts, workload, rounds: 0, figures: String::new(), record })
+        let figures = String::new();
+        Ok(Self { guest, facts, workload, rounds: 0, figures, record, reload: RESTART })
     }
 
     /// Runs one check with scx_steer loaded and the server running, then takes both down. The
@@ -176,11 +179,11 @@ impl Bench {
 
     /// Waits until scx_steer is in force.
     fn in_force(&mut self) -> Result<()> {
-        let deadline = Instant::now() + RESTART;
+        let deadline = Instant::now() + self.reload;
         while scheduler::in_force(&mut self.guest.link)?.is_none() {
             if Instant::now() >= deadline {
                 let said = self.guest.link.so_far(JOB)?;
-                bail!("scx_steer is not in force within {RESTART:?}: {}", said.last_words());
+                bail!("scx_steer is not in force within {:?}: {}", self.reload, said.last_words());
             }
             let ended = self.guest.link.ended(JOB, Duration::from_millis(200))?;
             ensure!(ended.is_none(), "scx_steer ended: {}", ended.unwrap_or_default().last_words());

@@ -26,6 +26,9 @@ pub(crate) struct SoakArgs {
     guest: GuestArgs,
 }
 
+/// For scx_steer to load again: the kernel's verification shares the CPUs with stress-ng.
+const RELOAD: Duration = Duration::from_secs(150);
+
 /// What runs beside the traffic, by name: shell scripts that never end.
 const CHURN: [(&str, &str); 4] = [
     // CPU work, processes that come and go, threads that change their affinity, wake-ups
@@ -48,7 +51,7 @@ const CHURN: [(&str, &str); 4] = [
         "hotplug",
         // far enough apart to load anew in between, under this load, in an emulated guest
         "cpu=/sys/devices/system/cpu/cpu1/online; trap 'echo 1 > $cpu; exit' TERM; \
-         while :; do sleep 45 & wait $!; echo 0 > $cpu; sleep 45 & wait $!; echo 1 > $cpu; done",
+         while :; do sleep 100 & wait $!; echo 0 > $cpu; sleep 100 & wait $!; echo 1 > $cpu; done",
     ),
 ];
 
@@ -63,6 +66,7 @@ pub(crate) fn run(mut args: SoakArgs) -> Result<()> {
     let progress = Progress::rounds(args.minutes.into());
     let guest = Guest::boot(&args.guest, None, &progress)?;
     let mut bench = Bench::new(guest, args.workload, false)?;
+    bench.reload = RELOAD;
     let soaked = soak(&mut bench, args.minutes, &progress);
     let summary = bench.guest.survive(soaked)??;
     let complaints = bench.guest.complaints()?;
