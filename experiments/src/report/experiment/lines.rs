@@ -1,4 +1,4 @@
-//! The lines of a metric: an arm's median by point, and its ratio to the arm's first point.
+//! The lines of a metric: an arm's median by point, and its ratio to that at the first point.
 
 use indexmap::IndexSet;
 
@@ -19,7 +19,7 @@ pub(super) struct Value<'a> {
     pub(super) label: &'a str,
     /// In the stored unit.
     pub(super) median: Median,
-    /// To the first point; 1 there, absent where that has a zero.
+    /// To the first point; 1 there, absent where that has a zero or lacks the metric.
     pub(super) ratio: Option<f64>,
     /// The ends of the ratio's 95 % interval; absent with fewer than four rounds.
     pub(super) reach: Option<(f64, f64)>,
@@ -39,15 +39,19 @@ fn values<'a>(points: &[(&'a str, &'a World)], arm: &str, metric: &Metric) -> Ve
         Some((*label, Median::of(samples)?, known))
     });
     let samples: Vec<_> = samples.collect();
-    let first = samples.first().map(|(_, _, first)| first.clone()).unwrap_or_default();
-    let value = |(nth, (label, middle, known)): (usize, (&'a str, Median, Vec<f64>))| {
+    // of all arms the same point: a later one in its place would be drawn under its name
+    let base = points.first().map(|(label, _)| *label);
+    let first = samples.iter().find(|(label, ..)| Some(*label) == base);
+    let first = first.map(|(_, _, known)| known.clone()).unwrap_or_default();
+    let value = |(label, middle, known): (&'a str, Median, Vec<f64>)| {
         let ratio = median(&first).map(|first| middle.median / first).filter(|r| r.is_finite());
         // the first to itself is 1, not a comparison of two runs
-        let reach = (nth > 0).then(|| Ratio::unpaired(&known, &first)).flatten();
+        let compared = Some(label) != base;
+        let reach = compared.then(|| Ratio::unpaired(&known, &first)).flatten();
         let reach = reach.map(|ratio| (ratio.lo, ratio.hi));
         Value { label, median: middle, ratio, reach }
     };
-    samples.into_iter().enumerate().map(value).collect()
+    samples.into_iter().map(value).collect()
 }
 
 #[cfg(test)]
@@ -82,5 +86,16 @@ mod tests {
         let found = lines(&points, find("rpc_rate").unwrap());
         assert!(found[0].values.iter().all(|value| value.ratio.is_none()));
         assert!(lines(&points, find("rpc_p99").unwrap())[0].values.is_empty());
+    }
+
+    #[test]
+    fn nothing_relates_to_a_later_point_where_the_first_lacks_the_metric() {
+        let lacking = json!({"arms": {"default": {}}, "ratios": {}});
+        let worlds = [serde_json::from_value(lacking).unwrap(), world(&[1.0; 4]), world(&[2.0; 4])];
+        let points: Vec<_> = ["1", "2", "4"].into_iter().zip(&worlds).collect();
+        let found = lines(&points, find("rpc_rate").unwrap());
+        assert_eq!(found[0].values.len(), 2);
+        let related = |value: &Value<'_>| value.ratio.is_some() || value.reach.is_some();
+        assert!(!found[0].values.iter().any(related));
     }
 }

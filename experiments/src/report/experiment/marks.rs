@@ -56,9 +56,10 @@ impl Statement {
         [(of.as_str(), 1.0)].into_iter().chain(ratios).collect()
     }
 
-    /// Whether it is about a metric.
-    pub(super) fn is_about(&self, metric: &str) -> bool {
-        self.metrics.iter().any(|name| name == metric)
+    /// Whether it may stand beside a metric's ratios to a point: it is of the metric, and relates to
+    /// the same point. Ratios to different points have no axis in common.
+    pub(super) fn is_beside(&self, metric: &str, point: &str) -> bool {
+        self.of.as_deref() == Some(point) && self.metrics.iter().any(|name| name == metric)
     }
 }
 
@@ -107,6 +108,14 @@ mod tests {
                 assert!(known, "{experiment} has no point {label}");
             }
         }
+    }
+
+    #[test]
+    fn a_ratio_stands_beside_ratios_to_the_same_point_alone() {
+        let incast = of("incast")[0];
+        assert!(incast.is_beside("throughput_per_core", "1"));
+        assert!(!incast.is_beside("throughput_per_core", "4"), "not where 1 was not measured");
+        assert!(!incast.is_beside("rpc_p99", "1"));
     }
 
     /// A ratio is in its quote, by itself or as a loss in percent, and so is the number of a value.

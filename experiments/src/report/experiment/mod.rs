@@ -23,7 +23,7 @@ pub(super) use page::page;
 pub(super) use text::{csv, markdown};
 
 /// The metrics that are drawn, as far as there are any.
-const DRAWN: [&str; 7] = [
+const DRAWN: [&str; 11] = [
     "throughput_per_core",
     "throughput_per_cpu",
     "cpus_used",
@@ -31,6 +31,10 @@ const DRAWN: [&str; 7] = [
     "rpc_p99",
     "local_share",
     "mixed_share",
+    "napi_to_copy_p50",
+    "napi_to_copy_p99",
+    "skb_size",
+    "hog_rate",
 ];
 
 /// What an experiment's results say of its question.
@@ -110,12 +114,14 @@ impl Experiment {
     fn machine(&self) -> String {
         let result = &self.points[0].result;
         let machine = &result.environment;
-        let rounds = self.points.iter().map(|point| point.result.pairs).min();
+        // points that were cut short have fewer
+        let rounds = self.points.iter().map(|point| point.result.pairs);
+        let least = if rounds.clone().all(|n| n == result.pairs) { "" } else { "at least " };
         let parts = [
             machine.subject_version.clone(),
             machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
             machine.shape.as_ref().map(|shape| format!("{shape} CPUs")),
-            rounds.map(|rounds| format!("{rounds} interleaved rounds at each point")),
+            rounds.min().map(|n| format!("{least}{n} interleaved rounds at each point")),
             machine.started.clone(),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
@@ -132,8 +138,12 @@ impl Experiment {
         }
         let of = |point: &Point| {
             let machine = &point.result.environment;
-            [&machine.kernel, &machine.subject_version, &machine.shape, &machine.host_cpu]
-                .map(|fact| fact.clone().unwrap_or_else(|| "unknown".to_owned()))
+            // on bare metal there is none: that is known
+            let runs = machine.accelerator.clone().unwrap_or_else(|| "bare metal".to_owned());
+            let [kernel, version, shape, cpu] =
+                [&machine.kernel, &machine.subject_version, &machine.shape, &machine.host_cpu]
+                    .map(|fact| fact.clone().unwrap_or_else(|| "unknown".to_owned()));
+            [runs, kernel, version, shape, cpu]
         };
         let (first, others) = (&self.points[0], &self.points[1..]);
         for other in others {
@@ -157,7 +167,30 @@ impl Experiment {
 
     /// What the machine, and the experiment on it, cannot show.
     fn caveats(&self) -> Vec<&str> {
-        let machine = self.points[0].result.environment.caveat();
-        self.spec.caveat.as_deref().into_iter().chain(machine).collect()
+        self.spec.caveat.as_deref().into_iter().chain(self.machine_caveat()).collect()
+    }
+
+    /// What the machine of some point cannot show.
+    fn machine_caveat(&self) -> Option<&'static str> {
+        self.points.iter().find_map(|point| point.result.environment.caveat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_are_metrics() {
+        assert!(DRAWN.iter().all(|name| metrics::find(name).is_some()));
+    }
+
+    #[test]
+    fn a_field_that_a_point_lacks_varies() {
+        let record = |fields: &[(&str, &str)]| -> Vec<(String, String)> {
+            fields.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        };
+        let records = vec![record(&[("a", "1")]), record(&[("a", "1"), ("b", "2")])];
+        assert_eq!(page::common(records), record(&[("a", "1"), ("b", "varies")]));
     }
 }

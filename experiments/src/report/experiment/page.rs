@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use super::super::{facts, page as report, svg};
 use super::Experiment;
 use super::lines::{Line, lines};
+use super::marks::Statement;
 use super::panel::{Dot, Panel, PanelLine};
 use super::text::table;
 use crate::result::metrics::{Better, Metric};
@@ -21,7 +22,8 @@ pub(in crate::report) fn page(experiment: &Experiment) -> Markup {
                 "Each metric is drawn twice: as it was measured, and in relation to the first point. "
                 "Absolute values cannot be compared with a paper's: its processors, NICs and rates "
                 "are others. So what papers state is drawn in the second plot alone, in relation to "
-                "the paper's own value at the point that the table names."
+                "the paper's own value at the point that the table names, and only where our first "
+                "point is that one."
             }
             @for caveat in experiment.caveats() { p.caveat { (caveat) } }
             (stated(experiment))
@@ -67,8 +69,12 @@ fn section(experiment: &Experiment, world: &str) -> Markup {
         metrics.iter().map(|metric| (*metric, lines(&points, metric))).collect();
     let arms = plots.first().into_iter().flat_map(|(_, lines)| lines.iter().map(|line| line.arm));
     let arms = arms.enumerate().map(|(index, arm)| (svg::arm_class(index), arm));
-    let paper = experiment.statements().iter().any(|statement| statement.of.is_some());
-    let paper = paper.then(|| ("stated".to_owned(), "what the paper states"));
+    let first = points.first().map_or("", |(label, _)| *label);
+    let beside = |statement: &&Statement| {
+        points.len() > 1 && metrics.iter().any(|metric| statement.is_beside(metric.name, first))
+    };
+    let paper = experiment.statements().iter().any(beside);
+    let paper = paper.then(|| ("stated".to_owned(), stated_name(experiment)));
     html! {
         section {
             h2 { "Steering: " (world) }
@@ -78,11 +84,20 @@ fn section(experiment: &Experiment, world: &str) -> Markup {
                 (absolute(experiment, metric, lines))
                 // a share of 0.5 is no half of anything
                 @if !metric.unit.is_empty() && points.len() > 1 {
-                    (relative(experiment, metric, lines))
+                    (relative(experiment, metric, lines, first))
                 }
             } }
             details { summary { "All figures" } div.scroll { (figures(experiment, world)) } }
         }
+    }
+}
+
+/// The legend of a paper's marks: beside emulated lines they must not pass for a yardstick.
+fn stated_name(experiment: &Experiment) -> &'static str {
+    if experiment.machine_caveat().is_some() {
+        "what the paper states of its hardware; not comparable with an emulator"
+    } else {
+        "what the paper states of its hardware"
     }
 }
 
@@ -113,9 +128,10 @@ fn absolute(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>]) -> Mar
     panel.draw()
 }
 
-fn relative(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>]) -> Markup {
+/// In relation to the world's first point.
+fn relative(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>], first: &str) -> Markup {
     let statements = experiment.statements().into_iter();
-    let marks = statements.filter(|statement| statement.is_about(metric.name));
+    let marks = statements.filter(|statement| statement.is_beside(metric.name, first));
     let marks: Vec<(&str, f64)> = marks.flat_map(|statement| statement.drawn()).collect();
     let lines = lines.iter().map(|line| {
         let dots = line.values.iter().filter_map(|value| {
@@ -123,7 +139,6 @@ fn relative(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>]) -> Mar
         });
         PanelLine { arm: line.arm, dots: dots.collect() }
     });
-    let first = &experiment.axis.labels[0];
     let panel = Panel {
         name: metric.name,
         note: format!("times the value at {first}, for each arm its own"),
@@ -167,14 +182,15 @@ fn measured(experiment: &Experiment) -> Markup {
     }
 }
 
-/// The fields of the first record; where the others have another value, it varies.
+/// The fields of all records; a field that some lack, or have with another value, varies.
 pub(super) fn common(records: Vec<Vec<(String, String)>>) -> Vec<(String, String)> {
-    let first = records.first().cloned().unwrap_or_default();
-    let field = |(name, value): (String, String)| {
+    let fields: IndexMap<&String, &String> =
+        records.iter().flatten().map(|field| (&field.0, &field.1)).collect();
+    let field = |(name, value): (&String, &String)| {
         let same = records.iter().all(|record| record.contains(&(name.clone(), value.clone())));
-        (name, if same { value } else { "varies".to_owned() })
+        (name.clone(), if same { value.clone() } else { "varies".to_owned() })
     };
-    first.into_iter().map(field).collect()
+    fields.into_iter().map(field).collect()
 }
 
 fn reading(experiment: &Experiment) -> Markup {

@@ -69,10 +69,11 @@ impl Panel<'_> {
                 (svg::text(0.0, 29.0, Anchor::Start, "note", &self.note))
                 @for (value, label) in y.ticks() {
                     @let at = y.at(value);
-                    @let class = if self.one && value == 1.0 { "one" } else { "grid" };
-                    (svg::line((LEFT, at), (WIDTH - RIGHT, at), class))
+                    (svg::line((LEFT, at), (WIDTH - RIGHT, at), "grid"))
                     (svg::text(LEFT - 7.0, at + 4.0, Anchor::End, "tick", &label))
                 }
+                // whether the ticks name it or not
+                @if self.one { (svg::line((LEFT, y.at(1.0)), (WIDTH - RIGHT, y.at(1.0)), "one")) }
                 @for (column, label) in self.columns.iter().enumerate() {
                     (svg::text(self.x(column), HEIGHT - BOTTOM + 17.0, Anchor::Middle, "tick", label))
                 }
@@ -88,7 +89,8 @@ impl Panel<'_> {
         let end = |dot: &Dot<'_>| dot.reach.map_or(dot.value, |(_, hi)| hi);
         let values = self.lines.iter().flat_map(|line| line.dots.iter().map(end));
         let all = values.chain(self.marks.iter().map(|mark| mark.1));
-        self.most.unwrap_or_else(|| 1.12 * all.fold(0.0, f64::max))
+        let least = if self.one { 1.0 } else { 0.0 };
+        self.most.unwrap_or_else(|| 1.12 * all.fold(least, f64::max))
     }
 
     /// The middle of a column.
