@@ -34,16 +34,15 @@ pub(crate) fn stage_figures(result: &AbResult, world: &str) -> Vec<StageFigure> 
     let Some(arms) = result.worlds.get(world).map(|world| world.arms.keys()) else {
         return Vec::new();
     };
-    let reports = |arm: &str| -> Vec<ClientReport> {
+    let reports = |arm: &str| -> Option<Vec<ClientReport>> {
         let samples = result.raw.iter().filter(|s| s.world == world && s.arm == arm);
-        samples.filter_map(|sample| serde_json::from_value(sample.client.clone()).ok()).collect()
+        samples.map(|sample| serde_json::from_value(sample.client.clone()).ok()).collect()
     };
-    let arms: Vec<Vec<ClientReport>> = arms.map(|arm| reports(arm)).collect();
+    let arms: Vec<Option<Vec<ClientReport>>> = arms.map(|arm| reports(arm)).collect();
     let figure = |number: usize, about, of: Of| {
         let value = |report: &ClientReport| of(report.stages.get(number)?);
-        let known = |reports: &Vec<ClientReport>| reports.iter().map(value).collect();
         let medians = arms.iter().map(|reports| {
-            let known: Option<Vec<f64>> = known(reports);
+            let known: Option<Vec<f64>> = reports.as_ref()?.iter().map(value).collect();
             median(&known?)
         });
         StageFigure {
