@@ -85,7 +85,8 @@ fn what_is_missing_or_differs_is_said() {
     assert!(page.contains("<dt>kernel</dt><dd>varies</dd>"));
     // what all points have in common is said once
     let sampled = "all points: CPU figures of 45 of 45 samples: sampled by the clock";
-    assert_eq!(page.matches("sampled by the clock").count(), page.matches(sampled).count());
+    let said = ["sampled by the clock", sampled].map(|text| page.matches(text).count());
+    assert_eq!(said, [1, 1]);
 }
 
 #[test]
