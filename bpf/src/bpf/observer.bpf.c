@@ -209,7 +209,7 @@ int BPF_PROG(observe_segment, struct sock *sk, struct sk_buff *skb)
 	class = f ? f->class : CLASS_NONE;
 	if (class == CLASS_LONG)
 		observe_arrival(c, sk, skb);
-	if (!c->softirq_start)
+	if (!c->softirq_start) /* a thread empties the backlog */
 		return 0;
 	if (c->softirq_class == NR_CLASSES)
 		c->softirq_class = class;
