@@ -148,11 +148,12 @@ impl AbArgs {
     /// # Errors
     /// [`Unsupported`], when a program that they ask for is not installed.
     fn complete(&mut self) -> Result<()> {
-        if self.a_a {
-            arm::repeat(&mut self.arms);
-        }
         for arm in self.arms.iter_mut().filter(|arm| arm.is_own()) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
+        }
+        // Only now: under its own name the repeated arm would not get the options.
+        if self.a_a {
+            arm::repeat(&mut self.arms);
         }
         for needed in self.workload.needs() {
             let how = format!("apt install {}", needed.package);
