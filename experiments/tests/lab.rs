@@ -117,7 +117,7 @@ fn a_tampered_kernel_is_refused() {
 
 #[test]
 fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
-    let refused: [(&[&str], &str); 7] = [
+    let refused: [(&[&str], &str); 9] = [
         (&["kernel", "fetch", "6.12"], "too old"),
         (&["kernel", "fetch", "newest"], "neither a kernel series"),
         (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
@@ -125,6 +125,8 @@ fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
         (&["ab", "--arms", "default,default"], "twice"),
         (&["ab", "--arms", "default+xps"], "after a + comes rfs or irqbalance"),
         (&["ab", "--shape", "1x4"], "another node than the NIC's"),
+        (&["lab", "adapt", "--arms", "default+rfs"], "leave +rfs and +irqbalance out"),
+        (&["lab", "adapt", "--long-flows", "0"], "have some with --long-flows"),
     ];
     for (arguments, message) in refused {
         let bench = Bench::new("flags");

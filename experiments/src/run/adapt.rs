@@ -62,6 +62,13 @@ struct Times {
 /// When a program fails in the guest, a scheduler is thrown out, or the guest's kernel complains.
 pub(crate) fn run(mut args: AdaptArgs) -> Result<()> {
     args.workload.check()?;
+    args.workload.check_own("lab adapt")?;
+    args.workload.check_traced()?;
+    ensure!(
+        args.arms.iter().all(|arm| arm.tunings.is_empty()),
+        "lab adapt moves the IRQs itself and turns nothing on: leave +rfs and +irqbalance out of \
+         --arms"
+    );
     args.workload.trace_long = true;
     let progress = Progress::rounds(args.rounds.into());
     let mut guest = Guest::boot(&args.guest, None, &progress)?;
@@ -79,7 +86,9 @@ pub(crate) fn run(mut args: AdaptArgs) -> Result<()> {
             let which = (usize::from(round) + turn) % args.arms.len();
             progress.step(format!("round {}, {}", round + 1, args.arms[which].name));
             wheel.turn(Steering::Hash, &mut guest.link, &guest.net, &facts)?;
-            let port = 20_000 + 100 * (round * args.arms.len() as u16 + turn as u16);
+            // Other ports than the sample before, and all of them below the largest port.
+            let nth = usize::from(round) * args.arms.len() + turn;
+            let port = 20_000 + 100 * (nth % 300) as u16;
             let traced = one(&mut guest, &facts, &args.arms[which], &args.workload, port);
             let (traces, moved_at_ms) = guest.survive(traced)??;
             add(&mut all[which], &traces, moved_at_ms, &facts);
@@ -129,7 +138,13 @@ fn one(
     if arm.scheduler.is_some() {
         scheduler::unload(&mut guest.link, libc::SIGINT)?;
     }
-    Ok((Trace::all(&said), moved_at_ms))
+    let (traces, flows) = (Trace::all(&said), usize::from(workload.long_flows));
+    ensure!(
+        traces.len() == flows,
+        "the server told of {} long flows, where there are {flows}: raise --warmup",
+        traces.len()
+    );
+    Ok((traces, moved_at_ms))
 }
 
 /// Moves each queue's IRQ to the next CPU of the NIC's node; gives the moment before, in
@@ -138,7 +153,7 @@ fn move_irqs(guest: &mut Guest, facts: &Facts) -> Result<f64> {
     let cpus = &facts.nic_cpus;
     let moves = facts.queue_irqs.iter().map(|irq| {
         let cpu = cpus[(irq.queue + 1) % cpus.len()];
-        format!("; echo {cpu} > {}", irq.affinity_path())
+        format!(" && echo {cpu} > {}", irq.affinity_path())
     });
     let script = format!("cat /proc/uptime{}", moves.collect::<String>());
     let done = guest.link.run(&["sh", "-c", &script], Duration::from_secs(60))?;

@@ -28,7 +28,7 @@ const IPERF: &[Needed] = &[Needed { program: "iperf3", package: "iperf3", in_gue
 pub(crate) struct WorkloadArgs {
     /// Long flows.
     #[arg(long, value_name = "N", default_value_t = 2)]
-    long_flows: u16,
+    pub(super) long_flows: u16,
     /// Rate of each. Unlimited flows make the emulator's noise drown every difference; with --agent
     /// they are the default.
     #[arg(long, value_name = "RATE", default_value = "40Mbit")]
@@ -119,6 +119,19 @@ impl WorkloadArgs {
         ensure!(
             self.long_tool == LongTool::Builtin && self.rpc_tool == RpcTool::Builtin,
             "{who} drives traffic with steer-bench alone: leave out --long-tool and --rpc-tool"
+        );
+        Ok(())
+    }
+
+    /// Checks that the server can say of all long flows, from begin to end, where they run.
+    ///
+    /// # Errors
+    /// Names the flags that keep it from that.
+    pub(super) fn check_traced(&self) -> Result<()> {
+        ensure!(
+            self.long_flows > 0 && self.long_direction == Direction::In && self.stages.is_empty(),
+            "only long flows that come in all the time are traced: have some with --long-flows, \
+             and leave out --long-direction and --stage"
         );
         Ok(())
     }
