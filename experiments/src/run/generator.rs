@@ -55,7 +55,7 @@ impl Generators {
     }
 
     /// Has the RPCs of another program asked for in the same network, and waits for the end of all
-    /// traffic; gives the client's report and when its window began.
+    /// traffic; gives the client's report and when the last of their windows began.
     pub(super) fn finish(self, net: &Net) -> Result<(Value, Instant)> {
         let start = |argv: &[String]| command(net, argv);
         let rpc = self.rpc.map(|(tool, calls)| {
@@ -69,14 +69,13 @@ impl Generators {
                     serde_json::from_str(&text).context("reading the client's report")?;
                 (report, warm.context("the client never said that it is warm")?)
             }
-            None => {
-                let report = ClientReport::of_others(self.window);
-                let begun = rpc.as_ref().map_or(self.warm, |(_, begun)| *begun);
-                (serde_json::to_value(report)?, begun)
-            }
+            None => (serde_json::to_value(ClientReport::of_others(self.window))?, self.warm),
         };
-        if let Some((rpc, _)) = rpc {
+        let mut begun = warm;
+        if let Some((rpc, asked)) = rpc {
             report["rpc"] = serde_json::to_value(rpc)?;
+            // A tool that begins late has another window, however punctual our client was.
+            begun = begun.max(asked);
         }
         if !self.iperf.is_empty() {
             let reports = self
@@ -86,7 +85,7 @@ impl Generators {
                 .collect::<Result<Vec<_>>>()?;
             report["long"] = long_of_iperf(&reports)?;
         }
-        Ok((report, warm))
+        Ok((report, begun))
     }
 }
 
