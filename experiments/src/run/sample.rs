@@ -97,12 +97,14 @@ fn measure(
     for program in &programs {
         let ended = bed.link().stop(program).with_context(|| format!("stopping {program}"))?;
         if program == HOGS {
-            hog_rate = spins(&ended.stdout).map(|spins| spins / workload.duration().as_secs_f64());
+            let spins = spins(&ended.stdout)
+                .with_context(|| format!("the hogs did not count: {}", ended.last_words()))?;
+            hog_rate = Some(spins / workload.duration().as_secs_f64());
         }
-        if program == SERVER {
+        if [SERVER, HOGS].contains(&program.as_str()) {
             let lines = ended.stderr.lines();
             let lines = lines.map(|line| line.strip_prefix("steer-bench: ").unwrap_or(line));
-            doubts.extend(lines.map(|line| format!("the server: {line}")));
+            doubts.extend(lines.map(|line| format!("the {program}: {line}")));
         }
     }
     doubts.extend(copied(&client).map(|doubt| format!("the client: {doubt}")));

@@ -40,8 +40,8 @@ pub(crate) struct HogArgs {
 /// What a hog says at its end, before the number of spins in the counted time.
 pub(crate) const SPINS: &str = "spins: ";
 
-/// Spins so many threads per CPU set until SIGINT or SIGTERM; prints `ready` once all are bound, and
-/// at the end what they did in the time of all stages, if there was any.
+/// Spins so many threads per CPU set until SIGINT or SIGTERM; prints `ready` once all have started,
+/// and at the end what they did in the time of all stages, if there was any.
 ///
 /// # Errors
 /// When a set holds a CPU that cannot be used here.
