@@ -66,6 +66,8 @@ pub(super) struct Tuned {
     before: Vec<(String, String)>,
     /// The same of the interrupts' affinities, which irqbalance may change as long as it runs.
     affinities: Vec<(String, String)>,
+    /// Whether irqbalance was started.
+    irqbalance: bool,
 }
 
 impl Tuned {
@@ -107,7 +109,9 @@ impl Tuned {
                 self.affinities.push((path.clone(), link.read(&path)?));
             }
         }
-        link.spawn(IRQBALANCE, &[IRQBALANCE, "--foreground", "--interval=1"])
+        link.spawn(IRQBALANCE, &[IRQBALANCE, "--foreground", "--interval=1"])?;
+        self.irqbalance = true;
+        Ok(())
     }
 
     fn change(&mut self, link: &mut Link, path: String, value: &str) -> Result<()> {
@@ -123,8 +127,7 @@ impl Tuned {
     pub(super) fn undo(self, link: &mut Link) -> Result<Vec<String>> {
         let mut left = Vec::new();
         let mut moved = 0;
-        let irqbalance = !self.affinities.is_empty();
-        let stopped = if irqbalance { stop_irqbalance(link) } else { Ok(()) };
+        let stopped = if self.irqbalance { stop_irqbalance(link) } else { Ok(()) };
         if stopped.as_ref().is_err_and(|error| error.is::<Silent>()) {
             return stopped.map(|()| Vec::new());
         }
@@ -143,8 +146,8 @@ impl Tuned {
         }
         ensure!(left.is_empty(), "not put back: {}", left.join("; "));
         stopped?;
-        let idle = (irqbalance && moved == 0).then(|| "irqbalance moved no interrupt".to_owned());
-        Ok(idle.into_iter().collect())
+        let idle = self.irqbalance && moved == 0;
+        Ok(idle.then(|| "irqbalance moved no interrupt".to_owned()).into_iter().collect())
     }
 }
 
