@@ -17,6 +17,8 @@ const PORT: u16 = 8080;
 const SCRIPT: &str = include_str!("../../../lab/nginx.sh");
 /// Threads of wrk: this machine has other work.
 const ASKERS: u16 = 2;
+/// Seconds after which wrk calls a reply an error. Its 2 s are too few for an emulated guest.
+const LATE: u16 = 10;
 
 /// The server, with a worker process for each thread; none without connections.
 pub(super) fn servers(calls: Calls, address: IpAddr) -> Vec<Server> {
@@ -38,8 +40,8 @@ pub(super) fn drive(
 ) -> Result<(Vec<Said>, Instant)> {
     let ask = |seconds: u64| -> Result<Said> {
         let line = words(&format!(
-            "wrk --threads {} --connections {} --duration {seconds}s --latency \
-             http://{server}:{PORT}/rpc",
+            "wrk --threads {} --connections {} --duration {seconds}s --timeout {LATE}s \
+             --latency http://{server}:{PORT}/rpc",
             ASKERS.min(calls.connections),
             calls.connections
         ));
