@@ -113,7 +113,7 @@ struct Bench {
     guest: Guest,
     facts: Facts,
     workload: WorkloadArgs,
-    /// Traffic started so far; each gets its own ports.
+    /// Traffic started so far; each gets other ports than those before it.
     rounds: u16,
     /// What the check under way has measured, for who reads along.
     figures: String,
@@ -174,7 +174,9 @@ impl Bench {
     fn start_traffic(&mut self) -> Result<Generators> {
         self.rounds += 1;
         let warmup = self.workload.warmup();
-        Generators::start(&self.guest.net, &self.workload, warmup, 20_000 + 2_000 * self.rounds)
+        // A soak has more rounds than there are ports.
+        let source_port = 20_000 + 2_000 * (self.rounds % 20);
+        Generators::start(&self.guest.net, &self.workload, warmup, source_port)
     }
 
     /// Waits until scx_steer is in force.
