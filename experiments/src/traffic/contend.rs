@@ -16,7 +16,7 @@ pub(crate) struct ContendArgs {
     /// Threads; none of them sleeps.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: u16,
-    /// How long.
+    /// Seconds that they contend for.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=3600))]
     duration: u16,
 }

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Error, Result, bail};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::ClientArgs;
+use super::{ClientArgs, MOST_LONG};
 use crate::traffic::long::Direction;
 
 /// Longest time to open all connections.
 const LIMIT: Duration = Duration::from_secs(15);
 /// Longest time for one of them.
 const LIMIT_EACH: Duration = Duration::from_secs(5);
-/// Distance of the first RPC connection's source port from the first long flow's.
-const RPC_OFFSET: u16 = 1000;
+/// Distance of the first RPC connection's source port from the first long flow's: behind the last.
+const RPC_OFFSET: u16 = MOST_LONG;
 
 /// The open connections, idle.
 pub(super) struct Connections {

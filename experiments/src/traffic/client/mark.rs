@@ -66,10 +66,11 @@ impl StageReport {
 
 impl fmt::Display for StageReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let long = self.long_bytes.unwrap_or_default() as f64 * 8.0 / 1e6 / self.duration_s;
+        let rate = |bytes: u64| format!("{:.2}", bytes as f64 * 8.0 / 1e6 / self.duration_s);
+        let long = self.long_bytes.map_or("-".to_owned(), rate);
         let rpc = self.rpc_count as f64 / self.duration_s;
         let (flows, connections) = (self.long_flows, self.rpc_connections);
-        write!(f, "{flows} flows {long:.2} Mbit/s, {connections} connections {rpc:.0} RPCs/s")
+        write!(f, "{flows} flows {long} Mbit/s, {connections} connections {rpc:.0} RPCs/s")
     }
 }
 
