@@ -181,9 +181,10 @@ fn print(all: &[Times]) {
         "{:<10} {:<14} {:>5} {:>8} {:>8} {:>8}  not at all",
         "change", "scheduler", "times", "p50 ms", "p90 ms", "max ms"
     );
-    let changes: [(&str, fn(&Times) -> &[Option<f64>]); 2] =
+    type Change = (&'static str, fn(&Times) -> &[Option<f64>]);
+    const CHANGES: [Change; 2] =
         [("new flow", |times| &times.new_flow_ms), ("IRQ moved", |times| &times.moved_irq_ms)];
-    for (change, of) in changes {
+    for (change, of) in CHANGES {
         for times in all {
             let mut came: Vec<f64> = of(times).iter().copied().flatten().collect();
             came.sort_by(f64::total_cmp);
