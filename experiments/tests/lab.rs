@@ -197,6 +197,22 @@ fn a_guest_that_hangs_is_one_clear_error() {
 }
 
 #[test]
+fn a_qemu_that_crashes_at_first_is_started_again() {
+    if !lab("a_qemu_that_crashes_at_first_is_started_again") {
+        return;
+    }
+    let bench = Bench::new("crashes");
+    let mut child = lab_test(&bench);
+    let qemu = wait_for(Duration::from_secs(60), || bench.qemu()).expect("QEMU starts");
+    Command::new("kill").args(["-ABRT", &qemu.to_string()]).assert().success();
+    let again = || bench.qemu().filter(|other| *other != qemu);
+    wait_for(Duration::from_secs(60), again).expect("it is started again");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    bench.assert_clean();
+}
+
+#[test]
 fn a_guest_that_hangs_mid_run_leaves_the_samples_before() {
     if !lab("a_guest_that_hangs_mid_run_leaves_the_samples_before") {
         return;

@@ -20,6 +20,10 @@ use crate::guest::{Link, Silent};
 /// Emulated boots were seen to take 8 to 15 s; a busy machine may need several times that.
 const BOOT: Duration = Duration::from_secs(120);
 
+/// Starts of one guest: of hundreds, one ended early by an assertion of QEMU's own
+/// (`iotlb_to_section`).
+const MOST_STARTS: u32 = 3;
+
 /// Guests that one run may use up: one that [`Guest::ran_stale_code`] is replaced.
 pub(crate) const MOST_BOOTS: u32 = 5;
 /// What is then said.
@@ -112,9 +116,18 @@ impl Guest {
             tier: Tier::Live(&net),
             mode: "agent",
         };
-        let mut qemu = machine.start(&console)?;
-        let link = reach(&net, &mut qemu).with_context(|| console.tail())?;
-        Ok(Self { link, net, kernel, console, qemu })
+        let mut starts = 1;
+        loop {
+            let mut qemu = machine.start(&console)?;
+            match reach(&net, &mut qemu) {
+                Ok(link) => return Ok(Self { link, net, kernel, console, qemu }),
+                Err(_) if starts < MOST_STARTS && qemu.crashed()? => {
+                    starts += 1;
+                    progress.step("QEMU crashed before the guest was up, starting it again");
+                }
+                Err(error) => return Err(error.context(console.tail())),
+            }
+        }
     }
 
     /// What the guest's kernel has complained about since the last time it was asked: warnings,

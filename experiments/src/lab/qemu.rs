@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::thread;
 
@@ -162,6 +163,12 @@ impl Qemu {
     /// Whether the guest has ended.
     pub(crate) fn ended(&mut self) -> Result<bool> {
         Ok(self.child.try_wait().context("waiting for QEMU")?.is_some())
+    }
+
+    /// Whether it has ended by a fault of its own: killed by a signal, as an assertion does.
+    pub(crate) fn crashed(&mut self) -> Result<bool> {
+        let status = self.child.try_wait().context("waiting for QEMU")?;
+        Ok(status.is_some_and(|status| status.signal().is_some()))
     }
 }
 
