@@ -1,11 +1,11 @@
 //! What the scheduler's socket telemetry costs, on this kernel's loopback device: time per send or
-//! receive with it and without, interleaved, with 10 to 100,000 open sockets. Needs root, no
-//! sched_ext.
+//! receive with it and without, interleaved, with 10 to 100,000 open sockets, of small messages as
+//! RPCs have and of large ones as bulk transfers have. Needs root, no sched_ext.
 //!
 //!     cargo run --release -p steer-bpf --example telemetry-cost [SOCKETS...]
 //!
-//! Without sched_ext no thread has storage, so what an event adds to its thread's sums (some tens of
-//! instructions) is not in it.
+//! The thread has the storage that the scheduler gives every thread, so charging it is in the cost.
+//! A flow of the loopback device has no NIC, so the vote on the home CPU is not.
 
 use std::{
     error::Error,
@@ -24,8 +24,9 @@ use steer_bpf::Telemetry;
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-/// Sends and as many receives, per timing.
-const MESSAGES: usize = 200_000;
+/// Bytes of a message, and sends (and as many receives) per timing. The large one fits in the
+/// buffers of a new connection: one thread sends it, then receives it.
+const KINDS: [(usize, usize); 2] = [(512, 200_000), (32 << 10, 50_000)];
 /// Timings of each kind, in turns.
 const ROUNDS: usize = 7;
 /// Pairs that one address of the server is used for: there are 28,000 ports to connect from.
@@ -45,11 +46,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         counts = vec![10, 1000, 100_000];
     }
     println!(
-        "{:>8}  {:>10}  {:>10}  {:>24}  {:>12}  {:>12}",
-        "sockets", "without", "with", "added per event [all]", "in programs", "per socket"
+        "{:>8}  {:>8}  {:>10}  {:>10}  {:>24}  {:>6}  {:>12}  {:>10}",
+        "sockets",
+        "bytes",
+        "without",
+        "with",
+        "added per event [all]",
+        "ratio",
+        "in programs",
+        "per socket"
     );
     for count in counts {
-        measure(&connect(count / 2)?)?;
+        let pairs = connect(count / 2)?;
+        for (bytes, messages) in KINDS {
+            measure(&Load { pairs: &pairs, bytes, messages })?;
+        }
     }
     Ok(())
 }
@@ -70,45 +81,55 @@ fn connect(pairs: usize) -> Result<Vec<Pair>, Box<dyn Error>> {
     Ok(connected)
 }
 
-/// Nanoseconds per event of messages that go round all pairs.
-fn time(pairs: &[Pair]) -> Result<f64, Box<dyn Error>> {
-    let mut message = [0; 512];
+/// Messages that go round all pairs.
+struct Load<'a> {
+    pairs: &'a [Pair],
+    bytes: usize,
+    messages: usize,
+}
+
+/// Nanoseconds per event.
+fn time(load: &Load<'_>) -> Result<f64, Box<dyn Error>> {
+    let mut message = vec![0; load.bytes];
     let start = Instant::now();
-    for n in 0..MESSAGES {
-        let (mut client, mut server) = (&pairs[n % pairs.len()].0, &pairs[n % pairs.len()].1);
+    for n in 0..load.messages {
+        let pair = &load.pairs[n % load.pairs.len()];
+        let (mut client, mut server) = (&pair.0, &pair.1);
         client.write_all(&message)?;
         server.read_exact(&mut message)?;
     }
-    Ok(start.elapsed().as_nanos() as f64 / (2 * MESSAGES) as f64)
+    Ok(start.elapsed().as_nanos() as f64 / (2 * load.messages) as f64)
 }
 
-fn measure(pairs: &[Pair]) -> Result<(), Box<dyn Error>> {
-    time(pairs)?;
+fn measure(load: &Load<'_>) -> Result<(), Box<dyn Error>> {
+    time(load)?;
     let (mut without, mut added) = (Vec::new(), Vec::new());
     let mut slab = 0;
     for _ in 0..ROUNDS {
-        let alone = time(pairs)?;
+        let alone = time(load)?;
         let before = slab_kib()?;
         let mut slot = MaybeUninit::uninit();
         let telemetry = Telemetry::attach(&mut slot, &common::settings())?;
+        telemetry.follow_this_thread()?;
         // the first event of a socket makes its storage
-        time(pairs)?;
+        time(load)?;
         slab = slab.max(slab_kib()?.saturating_sub(before));
-        added.push(time(pairs)? - alone);
+        added.push(time(load)? - alone);
         without.push(alone);
         drop(telemetry);
     }
-    let sockets = pairs.len() * 2;
-    let touched = sockets.min(2 * MESSAGES);
+    let sockets = load.pairs.len() * 2;
+    let touched = sockets.min(2 * load.messages);
     added.sort_by(f64::total_cmp);
     without.sort_by(f64::total_cmp);
     let (alone, more) = (without[ROUNDS / 2], added[ROUNDS / 2]);
     println!(
-        "{sockets:>8}  {alone:>7.0} ns  {:>7.0} ns  {more:>7.0} ns [{:.0}, {:.0}]  {:>9.0} ns  {:>10} B",
+        "{sockets:>8}  {:>8}  {alone:>7.0} ns  {:>7.0} ns  {:>24}  {:>6.3}  {:>9.0} ns  {:>8} B",
+        load.bytes,
         alone + more,
-        added[0],
-        added[ROUNDS - 1],
-        in_programs(pairs)?,
+        format!("{more:.0} ns [{:.0}, {:.0}]", added[0], added[ROUNDS - 1]),
+        (alone + more) / alone,
+        in_programs(load)?,
         // too little to see among all else with few sockets
         if touched >= 10_000 { (slab * 1024 / touched as u64).to_string() } else { "–".into() },
     );
@@ -116,10 +137,11 @@ fn measure(pairs: &[Pair]) -> Result<(), Box<dyn Error>> {
 }
 
 /// Nanoseconds per run of the programs, as the kernel counts them; that counting costs time itself.
-fn in_programs(pairs: &[Pair]) -> Result<f64, Box<dyn Error>> {
+fn in_programs(load: &Load<'_>) -> Result<f64, Box<dyn Error>> {
     let mut slot = MaybeUninit::uninit();
-    let _telemetry = Telemetry::attach(&mut slot, &common::settings())?;
-    time(pairs)?;
+    let telemetry = Telemetry::attach(&mut slot, &common::settings())?;
+    telemetry.follow_this_thread()?;
+    time(load)?;
     // SAFETY: no memory is touched; the descriptor is ours, and counting ends when it is closed.
     let _counting = unsafe {
         let fd = libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME);
@@ -128,7 +150,7 @@ fn in_programs(pairs: &[Pair]) -> Result<f64, Box<dyn Error>> {
         }
         OwnedFd::from_raw_fd(fd)
     };
-    time(pairs)?;
+    time(load)?;
     let (mut ns, mut runs) = (0, 0);
     for program in ProgInfoIter::default() {
         if program.name.to_string_lossy().starts_with("telemetry_") {

@@ -1,13 +1,20 @@
 //! The scheduler's socket telemetry by itself, for testing it and measuring its cost on a kernel
 //! without sched_ext.
 
+use std::{mem::MaybeUninit, os::fd::AsRawFd, slice};
+
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{
+    MapCore, MapFlags,
+    skel::{OpenSkel, Skel, SkelBuilder},
+};
+use rustix::thread::gettid;
 
 use crate::{
     ObjectSlot,
     counters::{self, Counters},
-    intf,
+    intf::{self, task_ctx},
+    threads::{self, Threads},
 };
 
 #[allow(
@@ -37,6 +44,32 @@ impl<'obj> Telemetry<'obj> {
         let mut skel = skel.load().context("loading the telemetry into the kernel")?;
         skel.attach().context("attaching the telemetry's tracepoints")?;
         Ok(Self(skel))
+    }
+
+    /// Gives the calling thread the storage that the scheduler gives every thread, so that what it
+    /// moves is charged to it.
+    ///
+    /// # Errors
+    /// Before kernel 6.9, which has no descriptors of threads.
+    pub fn follow_this_thread(&self) -> Result<()> {
+        let thread = threads::open(gettid()).context("opening a descriptor of this thread")?;
+        // as ops.init_task leaves it; also what lies between the fields is zero
+        let mut task = MaybeUninit::<task_ctx>::zeroed();
+        // SAFETY: all its fields are numbers and bools, for which zero is a value.
+        let fields = unsafe { task.assume_init_mut() };
+        (fields.target, fields.left_home) = (-1, -1);
+        // SAFETY: every byte is initialized, see above.
+        let bytes = unsafe { slice::from_raw_parts(task.as_ptr().cast(), size_of::<task_ctx>()) };
+        let key = thread.as_raw_fd().to_ne_bytes();
+        self.0.maps.tasks.update(&key, bytes, MapFlags::ANY).context("giving this thread storage")
+    }
+
+    /// What is known of the threads that are followed.
+    ///
+    /// # Errors
+    /// The kernel refused to say which map it is.
+    pub fn threads(&self) -> Result<Threads> {
+        Threads::of(&self.0.maps.tasks)
     }
 
     /// The counters; only those of flows move.

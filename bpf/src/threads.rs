@@ -1,6 +1,6 @@
 //! What the scheduler in force knows of a thread, read from outside it.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, query::MapInfoIter};
@@ -30,13 +30,20 @@ impl Threads {
         Ok(Some(Self(map)))
     }
 
+    /// That of an object which is loaded here.
+    #[cfg(feature = "testing")]
+    pub(crate) fn of(map: &impl MapCore) -> Result<Self> {
+        let info = map.info().context("asking for the map's id")?;
+        Ok(Self(MapHandle::from_map_id(info.info.id).context("opening the map")?))
+    }
+
     /// What is known of the thread `tid`; `None` if it has ended.
     ///
     /// # Errors
     /// The kernel refused to read the map.
     pub fn read(&self, tid: u32) -> Result<Option<task_ctx>> {
         let pid = i32::try_from(tid).ok().and_then(Pid::from_raw).context("not a thread id")?;
-        let Ok(thread) = pidfd_open(pid, PIDFD_THREAD) else { return Ok(None) };
+        let Ok(thread) = open(pid) else { return Ok(None) };
         let found = self.0.lookup(&thread.as_raw_fd().to_ne_bytes(), MapFlags::ANY)?;
         let Some(bytes) = found.filter(|bytes| bytes.len() >= size_of::<task_ctx>()) else {
             return Ok(None);
@@ -45,4 +52,9 @@ impl Threads {
         // bools are 0 or 1.
         Ok(Some(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) }))
     }
+}
+
+/// A descriptor of a thread, by which its storage is found.
+pub(crate) fn open(thread: Pid) -> rustix::io::Result<OwnedFd> {
+    pidfd_open(thread, PIDFD_THREAD)
 }

@@ -10,6 +10,7 @@ use std::{
     thread,
 };
 
+use rustix::thread::gettid;
 use steer_bpf::{Telemetry, intf};
 
 mod common;
@@ -57,4 +58,29 @@ fn telemetry_tells_long_from_short_flows() {
     let grew = |counter: intf::steer_counter| after[counter as usize] - before[counter as usize];
     assert!(grew(intf::steer_counter_CNT_FLOW_LONG) >= 1, "the sender's side is one burst");
     assert!(grew(intf::steer_counter_CNT_FLOW_SHORT) >= 2, "both sides of the ping-pong");
+}
+
+#[test]
+fn telemetry_charges_the_thread_that_moves_the_data() {
+    if !common::is_root("telemetry_charges_the_thread_that_moves_the_data") {
+        return;
+    }
+    let mut slot = MaybeUninit::uninit();
+    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
+    telemetry.follow_this_thread().unwrap();
+    let tid = gettid().as_raw_nonzero().get() as u32;
+    let threads = telemetry.threads().unwrap();
+    let load = || threads.read(tid).unwrap().unwrap().load;
+    assert_eq!(load().long_ns, 0);
+
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut bulk = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut served, _) = listener.accept().unwrap();
+    let server = thread::spawn(move || served.read_to_end(&mut Vec::new()).unwrap());
+    (0..16).for_each(|_| bulk.write_all(&[0; 64 << 10]).unwrap());
+    drop(bulk);
+    assert_eq!(server.join().unwrap(), 1 << 20);
+
+    assert_eq!(load().short_ns, 0);
+    assert!(load().long_ns > 0, "1 MiB is a long flow, and this thread sent it");
 }
