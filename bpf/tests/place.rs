@@ -94,6 +94,21 @@ fn a_spilled_thread_does_not_fit_back_at_once() {
     }
 }
 
+/// A thread alone on a full NIC-local core has shown nothing of its NIC's steering yet.
+#[test]
+fn a_full_core_is_left_until_packets_are_known_to_follow() {
+    // SAFETY: points to a live struct.
+    let helps = |s: &nic_steering, threads| unsafe { native_spill_helps(s, threads) };
+    let mut s = nic_steering { score: 0, probe_ns: 0 };
+    assert!(helps(&s, 1), "that is how it becomes known");
+    for (followed, alone) in [(true, true), (true, false), (false, true), (false, true)] {
+        vote(&mut s, followed);
+        assert_eq!(helps(&s, 1), alone, "score {}", s.score);
+        assert!(helps(&s, 2));
+    }
+    assert!(is_fixed(&s));
+}
+
 #[test]
 fn a_core_with_room_is_not_saturated() {
     // SAFETY: no pointer is passed.

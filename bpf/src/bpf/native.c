@@ -74,6 +74,11 @@ u64 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u3
 	return spill_cost(from, to, spread);
 }
 
+bool native_spill_helps(const struct nic_steering *s, u32 threads)
+{
+	return spill_helps(s, threads);
+}
+
 u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns)
 {
 	return load_update(load, busy_ns, window_ns);

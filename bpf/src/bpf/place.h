@@ -126,6 +126,16 @@ static inline u64 spill_cost(const struct cpu_plan *from, const struct cpu_plan 
 	return (u64)distance << 32 | spread;
 }
 
+/*
+ * Does it help a thread to leave a full core that has so many long-flow threads? Not one
+ * that is alone there, if its packets follow: all that filled the core would come along.
+ * As long as that is not known, leaving is how it becomes known.
+ */
+static inline bool spill_helps(const struct nic_steering *s, u32 threads)
+{
+	return threads > 1 || s->score < STEERING_SETTLED;
+}
+
 /* The average follows a change by half per window. */
 static inline u32 load_update(u32 load, u64 busy_ns, u64 window_ns)
 {

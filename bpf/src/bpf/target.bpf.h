@@ -107,46 +107,44 @@ static void maybe_probe(struct task_ctx *task, u32 nic, u64 now)
 }
 
 /*
- * Leave @home, and watch whether the packets come along; see learn_steering(). Those
+ * Leave the home, and watch whether the packets come along; see learn_steering(). Those
  * that arrived there so far have no say in where the next home is.
  */
-static void depart(struct task_ctx *task, s32 home, u64 now)
+static void depart(struct task_ctx *task, u64 now)
 {
 	task->home.weight = 1;
-	task->left_home = home;
+	task->left_home = task->home.cpu;
 	task->judge_ns = now + SETTLE_NS;
 }
 
-/* A core that is saturated with fixed packets, or with several threads, lets one go. */
+/* A core that is saturated lets a thread go, if that helps. */
 static s32 spill(struct task_struct *p, struct task_ctx *task, s32 from, bool fixed, u64 now)
 {
 	struct core_use *core = core_of(from);
 	s32 target;
 
 	if (!load_saturates(state_of(from)->load) || now < core->spill_ns ||
-	    !(fixed || long_threads_on(from, now) > 1))
+	    !spill_helps(steering_of(task->home.nic), long_threads_on(from, now)))
 		return from;
 	target = pick_spill(p, from, task->home.nic, !fixed, now);
 	if (target < 0)
 		return from;
 	core->spill_ns = now + SPILL_PACE_NS;
 	count(CNT_LONG_SPILL);
-	if (fixed) {
-		task->spilled = true;
-		task->spill_until_ns = now + SPILL_STAY_NS;
-	} else {
-		depart(task, from, now);
-	}
+	task->spilled = from == task->home.cpu;
+	task->spill_until_ns = now + SPILL_STAY_NS;
+	if (!fixed)
+		depart(task, now);
 	return target;
 }
 
-/* Does a thread that left its saturated home stay away? */
+/* Does a thread that left its saturated home stay away? Not where its packets came along. */
 static bool stays_spilled(const struct task_struct *p, struct task_ctx *task, u64 now)
 {
 	if (!task->spilled)
 		return false;
 	task->spilled =
-		may_run_on(p, task->target) &&
+		may_run_on(p, task->target) && task->target != task->home.cpu &&
 		(now < task->spill_until_ns ||
 		 !loads_fit_together(state_of(task->home.cpu)->load, state_of(task->target)->load));
 	return task->spilled;
@@ -181,7 +179,7 @@ static s32 long_target(struct task_struct *p, struct task_ctx *task, u64 now)
 	} else if (!may_run_on(p, target) || !is_nic_local(target, nic)) {
 		target = pick_nic_local(p, nic, now);
 		if (target >= 0)
-			depart(task, home, now);
+			depart(task, now);
 		else if (may_run_on(p, home))
 			target = home;
 	}

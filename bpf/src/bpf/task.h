@@ -32,7 +32,7 @@ struct task_ctx {
 	struct policy_cache policy;
 	u64 bursts[KEPT_BURSTS]; /* bytes of those it moved last */
 	u32 newest_burst;	 /* index of the last, counted on without end */
-	bool spilled;		 /* sent away from a home that is fixed and saturated */
+	bool spilled;		 /* left its saturated home, and its packets stayed */
 	u8 queued_as;		 /* its class when it began to wait */
 	u32 clock;		 /* the cache by whose clock its virtual time is told */
 };

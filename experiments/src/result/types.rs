@@ -157,7 +157,7 @@ pub(crate) struct Workload {
     /// Server threads that share the RPC connections.
     pub(crate) rpc_threads: u32,
     /// Programs that served the RPCs and asked for them: `builtin`, `redis` (asked by
-    /// redis-benchmark) or `nginx` (by wrk); `builtin` where it is absent.
+    /// redis-benchmark), `nginx` (by wrk) or `memcached` (by our client); `builtin` where it is absent.
     #[serde(default = "builtin")]
     pub(crate) rpc_tool: String,
     /// CPUs each hog was bound to, one list per hog; per set of hogs, where `stages` says how many

@@ -41,14 +41,16 @@ impl Generators {
         let iperf = workload.iperf_clients(warmup, source_port);
         let start = |argv: &Vec<String>| Generator::start(command(net, argv)?);
         let iperf = iperf.iter().map(start).collect::<Result<Vec<_>>>()?;
-        let rpc = workload.calls()?.map(|calls| (workload.rpc_tool, calls));
+        let tool = workload.rpc_tool;
+        let calls = workload.calls()?.filter(|_| !tool.is_asked_by_us());
+        let rpc = calls.map(|calls| (tool, calls));
         let load = workload.load(warmup, source_port)?;
         let idle = load.is_none() && (rpc.is_some() || !iperf.is_empty());
         let client = if idle {
             None
         } else {
             let mut command = net.command(std::env::current_exe()?);
-            command.args(load.arguments(net::GUEST.into()));
+            command.args(load.arguments(net::GUEST.into())).args(tool.client_flags());
             Some(Client::start(command)?)
         };
         Ok(Self { client, iperf, rpc, warm, window, deadline: warm + window + GRACE })

@@ -55,12 +55,12 @@ pub(crate) struct WorkloadArgs {
     /// Bytes of every request and reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     rpc_size: String,
-    /// Programs that serve the RPCs and ask for them. Of redis and nginx a value or a file of the size
-    /// is asked for.
+    /// Programs that serve the RPCs and ask for them. Of redis, nginx and memcached a value or a file of
+    /// the size is asked for.
     #[arg(long, value_name = "TOOL", value_enum, default_value_t)]
     pub(super) rpc_tool: RpcTool,
     /// Threads on the measured machine that share the RPC connections: instances of redis, workers of
-    /// nginx.
+    /// nginx, threads of memcached.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
     rpc_threads: u16,
     /// Leave out the hogs, one spinning thread per NUMA node.
@@ -142,7 +142,7 @@ impl WorkloadArgs {
         iperf.iter().chain(self.rpc_tool.needs())
     }
 
-    /// The RPCs that another program than our client sends.
+    /// The RPCs that another program than our server serves.
     ///
     /// # Errors
     /// When the size is none.
@@ -221,8 +221,8 @@ impl WorkloadArgs {
     pub(super) fn load(&self, warmup: Duration, source_port: u16) -> Result<Load> {
         let rate: Rate = self.long_rate.parse().map_err(Error::msg).context("--long-rate")?;
         let long_flows = if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 };
-        let own = self.rpc_tool == RpcTool::Builtin;
-        let rpc_connections = if own { self.rpc_connections } else { 0 };
+        let asks = self.rpc_tool.is_asked_by_us();
+        let rpc_connections = if asks { self.rpc_connections } else { 0 };
         Ok(Load {
             long_flows,
             long_rate: rate.bits_per_s(),

@@ -23,18 +23,22 @@ pub(super) use page::page;
 pub(super) use text::{csv, markdown};
 
 /// The metrics that are drawn, as far as there are any.
-const DRAWN: [&str; 11] = [
+const DRAWN: [&str; 15] = [
     "throughput_per_core",
     "throughput_per_cpu",
     "cpus_used",
+    "long_bytes_per_s",
     "rpcs_per_cpu_second",
     "rpc_p99",
     "local_share",
+    "home_share",
+    "llc_share",
     "mixed_share",
     "napi_to_copy_p50",
     "napi_to_copy_p99",
     "skb_size",
     "hog_rate",
+    "migrations_long",
 ];
 
 /// What an experiment's results say of its question.

@@ -1,7 +1,8 @@
 //! Programs that nobody of us wrote as the server of the RPCs, in a guest, each asked by its usual
-//! load tool on this machine. Rate and latency are what the tool reports; what it cannot say stays
-//! unknown. The tools choose their source ports themselves.
+//! load tool on this machine, or else by our client. Rate and latency are what the tool reports; what
+//! it cannot say stays unknown. The tools choose their source ports themselves.
 
+mod memcached;
 mod nginx;
 mod redis;
 
@@ -31,6 +32,8 @@ pub(crate) enum RpcTool {
     Redis,
     /// nginx, asked by wrk for one file of the size (GET).
     Nginx,
+    /// memcached, asked by this program for a value of the size per connection (get).
+    Memcached,
 }
 
 /// The RPCs of a sample.
@@ -87,6 +90,7 @@ impl RpcTool {
             Self::Builtin => &[],
             Self::Redis => redis::NEEDED,
             Self::Nginx => nginx::NEEDED,
+            Self::Memcached => memcached::NEEDED,
         }
     }
 
@@ -96,12 +100,23 @@ impl RpcTool {
             Self::Builtin => Vec::new(),
             Self::Redis => redis::servers(calls, layout.address),
             Self::Nginx => nginx::servers(calls, layout.address),
+            Self::Memcached => memcached::servers(calls, layout.address),
         };
         if pinned {
             let bound = ["taskset", "-c", &joined(&layout.rpc_cpus)].map(str::to_owned);
             servers.iter_mut().for_each(|server| drop(server.argv.splice(0..0, bound.clone())));
         }
         servers
+    }
+
+    /// Whether our client asks.
+    pub(super) fn is_asked_by_us(self) -> bool {
+        matches!(self, Self::Builtin | Self::Memcached)
+    }
+
+    /// What our client has to know of the server, if that is not our own.
+    pub(super) fn client_flags(self) -> Vec<String> {
+        if self == Self::Memcached { memcached::client() } else { Vec::new() }
     }
 
     /// Has the tool ask until `warm`, and then for `window`; gives its report about that, and when it
@@ -118,7 +133,9 @@ impl RpcTool {
         window: Duration,
     ) -> Result<(RpcReport, Instant)> {
         let (source, (said, begun)) = match self {
-            Self::Builtin => return Err(anyhow::Error::msg("our client drives its own RPCs")),
+            Self::Builtin | Self::Memcached => {
+                return Err(anyhow::Error::msg("our client drives its own RPCs"));
+            }
             Self::Redis => ("redis-benchmark", redis::drive(calls, server, start, warm, window)?),
             Self::Nginx => ("wrk", nginx::drive(calls, server, start, warm, window)?),
         };
@@ -186,7 +203,7 @@ mod tests {
 
     #[test]
     fn only_the_pinned_arm_is_bound() {
-        for tool in [RpcTool::Redis, RpcTool::Nginx] {
+        for tool in [RpcTool::Redis, RpcTool::Nginx, RpcTool::Memcached] {
             let lines = |pinned| tool.servers(CALLS, pinned, &layout());
             for (free, bound) in lines(false).iter().zip(lines(true)) {
                 assert_eq!(bound.argv[..3], ["taskset", "-c", "0,1"]);

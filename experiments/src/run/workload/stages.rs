@@ -125,6 +125,7 @@ mod tests {
         let hogs = ["--stage=hogs=0", "--stage=hogs=2"];
         for (tool, load) in [
             ("--rpc-tool=redis", "long-flows=2 rpc-connections=0"),
+            ("--rpc-tool=memcached", "long-flows=2 rpc-connections=16"),
             ("--long-tool=iperf3", "long-flows=0 rpc-connections=16"),
         ] {
             let workload = workload(&[hogs[0], hogs[1], tool]);

@@ -19,6 +19,7 @@ use super::mark::{Mark, stage_reports};
 use super::phase::{Phase, PhaseCell};
 use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
 use super::rpc::{self, Caller};
+use super::talk::Protocol;
 use super::tcp_info::{bytes_acked, bytes_received};
 use crate::traffic::LOOK;
 use crate::traffic::long::{Completions, Demand, Direction};
@@ -106,7 +107,8 @@ impl Crew {
     ) -> Result<()> {
         for (index, share) in deal(connections, rpc_threads(args)).into_iter().enumerate() {
             let stages = self.latencies.len();
-            let caller = Caller::new(share, args.rpc_size.bytes() as usize, stages)?;
+            let size = args.rpc_size.bytes() as usize;
+            let caller = Caller::new(share, args.rpc_protocol, size, stages)?;
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("rpc-{index}"), move || {
@@ -234,7 +236,10 @@ impl Crew {
         for latencies in &self.latencies {
             all.add(latencies).context("cannot merge latency histograms")?;
         }
-        RpcReport::new(args.most_rpc(), args.rpc_size.bytes(), &all, length)
+        let report = RpcReport::new(args.most_rpc(), args.rpc_size.bytes(), &all, length)?;
+        // A get has no payload.
+        let asked = (args.rpc_protocol == Protocol::Memcached).then_some(0);
+        Ok(RpcReport { request_size: asked, ..report })
     }
 }
 

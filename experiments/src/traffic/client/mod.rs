@@ -7,6 +7,7 @@ mod mark;
 mod phase;
 mod report;
 mod rpc;
+mod talk;
 mod tcp_info;
 
 use std::time::Duration;
@@ -22,6 +23,7 @@ use connect::Connections;
 use crew::Crew;
 pub(crate) use mark::StageReport;
 pub(crate) use report::{ClientReport, RpcReport, decode_histogram};
+use talk::Protocol;
 
 /// Most long flows, which have a thread each.
 const MOST_LONG: u16 = 1000;
@@ -63,9 +65,12 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = value_parser!(u16).range(0..=i64::from(MOST_RPC)))]
     rpc_connections: u16,
-    /// Bytes of every request and every reply.
+    /// Bytes of every request and every reply; of memcached, of the value.
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = message)]
     rpc_size: Size,
+    /// Who listens on --rpc-port.
+    #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t)]
+    rpc_protocol: Protocol,
     /// Client threads that share the RPC connections [default: the cores, at most 4].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     rpc_threads: Option<u16>,

@@ -10,9 +10,10 @@ use hdrhistogram::Histogram;
 
 use super::phase::{Phase, PhaseCell};
 use super::report::new_histogram;
+use super::talk::{Protocol, Talk};
 use crate::traffic::LOOK;
 use crate::traffic::poll::{Poller, Wants};
-use crate::traffic::wire::{self, Hello, Step};
+use crate::traffic::wire::Step;
 
 /// Longest time outstanding RPCs are waited for.
 pub(super) const DRAIN: Duration = Duration::from_secs(5);
@@ -27,8 +28,6 @@ const NAP: Duration = Duration::from_millis(5);
 pub(super) struct Caller {
     poller: Poller,
     connections: Vec<Connection>,
-    /// Bytes of every request and reply.
-    message: usize,
     scratch: Vec<u8>,
     /// Nanoseconds from the first byte sent to the last byte received, by the stage that they began
     /// in.
@@ -42,13 +41,15 @@ impl Caller {
     /// When the process runs out of descriptors.
     pub(super) fn new(
         streams: Vec<(u16, TcpStream)>,
+        protocol: Protocol,
         message: usize,
         stages: usize,
     ) -> Result<Self> {
+        let connection =
+            |(index, stream)| Connection::new(index, stream, Talk::new(protocol, index, message));
         Ok(Self {
             poller: Poller::new().context("cannot create an epoll set")?,
-            connections: streams.into_iter().map(Connection::new).collect(),
-            message,
+            connections: streams.into_iter().map(connection).collect(),
             scratch: vec![0; SCRATCH],
             latencies: vec![new_histogram(); stages],
         })
@@ -61,10 +62,8 @@ impl Caller {
     }
 
     fn open(&mut self) -> Result<()> {
-        let hello = Hello { message: u32::try_from(self.message)? }.encode();
         for (connection, token) in self.connections.iter().zip(0..) {
-            // A new connection has room for a hello: still blocking, this cannot stop.
-            wire::send(&connection.stream, &hello, &mut 0, hello.len())?;
+            connection.talk.open(&connection.stream).with_context(|| connection.name())?;
             connection.stream.set_nonblocking(true)?;
             self.poller.add(&connection.stream, token, Wants::Write)?;
         }
@@ -107,7 +106,7 @@ impl Caller {
     fn advance(&mut self, token: u64, phase: &PhaseCell) -> Result<Next> {
         let connection = &mut self.connections[token as usize];
         let before = connection.wants;
-        let next = connection.advance(self.message, &mut self.scratch, phase, &mut self.latencies);
+        let next = connection.advance(&mut self.scratch, phase, &mut self.latencies);
         let next = next.with_context(|| connection.name())?;
         if next != Next::Wait {
             self.poller.remove(&connection.stream)?;
@@ -132,6 +131,7 @@ struct Connection {
     /// Its number among all connections of the client.
     index: u16,
     stream: TcpStream,
+    talk: Talk,
     /// Write while a request goes out, Read while its reply comes in.
     wants: Wants,
     /// Bytes of the current message that are through.
@@ -148,8 +148,8 @@ struct Call {
 }
 
 impl Connection {
-    fn new((index, stream): (u16, TcpStream)) -> Self {
-        Self { index, stream, wants: Wants::Write, done: 0, current: None }
+    fn new(index: u16, stream: TcpStream, talk: Talk) -> Self {
+        Self { index, stream, talk, wants: Wants::Write, done: 0, current: None }
     }
 
     fn name(&self) -> String {
@@ -161,7 +161,6 @@ impl Connection {
 
     fn advance(
         &mut self,
-        size: usize,
         scratch: &mut [u8],
         phase: &PhaseCell,
         latencies: &mut [Histogram<u64>],
@@ -180,8 +179,8 @@ impl Connection {
                 }
             };
             let step = match self.wants {
-                Wants::Write => wire::send(&self.stream, scratch, &mut self.done, size)?,
-                Wants::Read => wire::receive(&self.stream, scratch, &mut self.done, size)?,
+                Wants::Write => self.talk.send(&self.stream, scratch, &mut self.done)?,
+                Wants::Read => self.talk.receive(&self.stream, scratch, &mut self.done)?,
             };
             match (step, self.wants) {
                 (Step::Blocked, _) => return Ok(Next::Wait),
