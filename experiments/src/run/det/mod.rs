@@ -2,13 +2,16 @@
 //! comes in from outside, so that the same seed gives the same run, to the last counter; and a span
 //! on that clock is a number of instructions.
 
+mod bpf_cost;
 mod counted;
 mod guest;
 mod pipe;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Deserialize;
 
+use self::bpf_cost::Spans;
 use self::counted::Counted;
 use self::guest::Packed;
 use super::arm::SUBJECT;
@@ -59,6 +62,11 @@ struct RunArgs {
     /// What runs in the guest.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Workload::Traffic)]
     workload: Workload,
+    /// Say what each BPF program costs, too: its runs, and the instructions of one, by the kernel's
+    /// bpf_stats. Counting them costs instructions itself, so the other figures of such a run are
+    /// not those of a run without.
+    #[arg(long)]
+    bpf_stats: bool,
     #[command(flatten)]
     guest: GuestArgs,
 }
@@ -110,6 +118,9 @@ pub(crate) fn run(args: DetArgs) -> Result<()> {
     } else {
         let report = &counted.reports[args.run.workload.main_report()];
         println!("{}", serde_json::to_string_pretty(report)?);
+        if let Some(bpf) = counted.reports.get("bpf") {
+            print!("\n{}", bpf_cost::text(&Spans::deserialize(bpf)?));
+        }
     }
     Ok(())
 }
