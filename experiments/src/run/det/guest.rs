@@ -15,7 +15,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::counted::{self, Counted};
-use super::{DEFAULT, RunArgs, Workload, bpf_cost, pipe};
+use super::{DEFAULT, RunArgs, Workload, bpf_cost, pipe, traffic};
 use crate::lab::console::Console;
 use crate::lab::emulator::Emulator;
 use crate::lab::initramfs;
@@ -135,7 +135,12 @@ impl Packed {
             names.iter().map(read).collect()
         };
         let mut reports = match self.workload {
-            Workload::Traffic => take(&["observe", "client"])?,
+            Workload::Traffic => {
+                let mut reports = take(&["observe", "client"])?;
+                let instructions = traffic::instructions(&reports["observe"])?;
+                reports.insert("instructions", serde_json::to_value(instructions)?);
+                reports
+            }
             Workload::Overload => take(&["observe", "client", "hogs", "nice-hogs"])?,
             Workload::Pipe => [("pipe", serde_json::to_value(pipe::take(parts)?)?)].into(),
         };

@@ -6,6 +6,7 @@ mod bpf_cost;
 mod counted;
 mod guest;
 mod pipe;
+mod traffic;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Subcommand, ValueEnum};
@@ -92,12 +93,12 @@ impl Workload {
         }
     }
 
-    /// The report a reader wants to see.
-    fn main_report(self) -> &'static str {
+    /// The reports a reader wants to see.
+    fn main_reports(self) -> &'static [&'static str] {
         match self {
-            Self::Traffic => "observe",
-            Self::Overload => "hogs",
-            Self::Pipe => "pipe",
+            Self::Traffic => &["observe", "instructions"],
+            Self::Overload => &["hogs"],
+            Self::Pipe => &["pipe"],
         }
     }
 }
@@ -116,8 +117,9 @@ pub(crate) fn run(args: DetArgs) -> Result<()> {
     if args.json {
         println!("{}", serde_json::to_string(&counted)?);
     } else {
-        let report = &counted.reports[args.run.workload.main_report()];
-        println!("{}", serde_json::to_string_pretty(report)?);
+        for report in args.run.workload.main_reports() {
+            println!("{}", serde_json::to_string_pretty(&counted.reports[report])?);
+        }
         if let Some(bpf) = counted.reports.get("bpf") {
             print!("\n{}", bpf_cost::text(&Spans::deserialize(bpf)?));
         }
