@@ -3,7 +3,7 @@
 # clock, which counts instructions, or for another program, so that the same seed gives the same
 # run. What was counted goes to the console, each part behind a line "@@name".
 # From the kernel's command line, through init: $seed, $scheduler (a program of /bin, or default),
-# $workload (traffic, overload or pipe).
+# $workload (traffic, overload or pipe), $bpf_stats (anything: count what BPF programs cost).
 server=10.42.0.2
 state=/sys/kernel/sched_ext/state
 
@@ -41,6 +41,21 @@ unload() {
 	grep -q enabled $state || fail "the scheduler was thrown out"
 	kill -INT $loaded
 	wait $loaded || fail "the scheduler failed"
+}
+
+# With $bpf_stats also what the kernel has counted of each BPF program, before and after.
+counted() { # counted NAME COMMAND...
+	span=$1
+	shift
+	[ -n "$bpf_stats" ] || {
+		"$@"
+		return
+	}
+	steer-bench bpf-stats >/tmp/before 2>/tmp/before.err || fail "BPF programs cannot be read"
+	"$@"
+	echo "@@bpf/$span"
+	cat /tmp/before
+	steer-bench bpf-stats 2>/tmp/after.err || fail "BPF programs cannot be read"
 }
 
 # Two NICs on one hub: the server's is the one on a node's own bus, the other belongs to no node
@@ -101,18 +116,23 @@ pipe() {
 	for round in 1 2 3 4 5; do
 		spin $((seed * 7919 + round * 104729))
 		for loops in 1000 5000; do
-			echo "@@pipe/one/$round/$loops"
-			taskset 1 perf bench sched pipe --loop $loops 2>/tmp/perf.err || fail "perf failed"
-			echo "@@pipe/any/$round/$loops"
-			perf bench sched pipe --loop $loops 2>/tmp/perf.err || fail "perf failed"
+			for placement in one any; do counted $placement/$round/$loops bench; done
 		done
 	done
+}
+
+bench() {
+	pinned=
+	[ $placement = any ] || pinned="taskset 1"
+	echo "@@pipe/$placement/$round/$loops"
+	$pinned perf bench sched pipe --loop $loops 2>/tmp/perf.err || fail "perf failed"
 }
 
 spin $((seed * 7919))
 [ "$workload" = pipe ] || connect
 load
-$workload
+[ -z "$bpf_stats" ] || echo 1 >/proc/sys/kernel/bpf_stats_enabled
+if [ "$workload" = pipe ]; then pipe; else counted $workload $workload; fi
 for counters in interrupts softirqs stat vmstat schedstat net/dev net/snmp; do
 	echo "@@$counters"
 	cat /proc/$counters

@@ -137,6 +137,14 @@ fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn help_tells_of_the_cost_of_bpf_programs_but_not_of_the_guests_part_in_it() {
+    let help = |arguments: &[&str]| Bench::new("help").command(arguments).assert().success();
+    help(&["det", "--help"]).stdout(predicate::str::contains("--bpf-stats"));
+    help(&["det", "selftest", "--help"]).stdout(predicate::str::contains("--bpf-stats"));
+    help(&["--help"]).stdout(predicate::str::contains("bpf-stats").not());
+}
+
+#[test]
 fn without_qemu_the_network_goes_away_again() {
     if !lab("without_qemu_the_network_goes_away_again") {
         return;

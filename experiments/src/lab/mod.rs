@@ -38,6 +38,9 @@ pub(crate) enum LabCommand {
     /// Serve the lab from inside its guest; started by the guest's first process.
     #[command(hide = true)]
     Guest,
+    /// Print what the kernel counted of each BPF program; for `det --bpf-stats`, in its guest.
+    #[command(hide = true)]
+    BpfStats,
 }
 
 /// What to do with kernels.
@@ -93,6 +96,7 @@ impl LabCommand {
             Self::Run(args) => crate::run::experiment::run(&args),
             Self::Det(args) => crate::run::det::run(*args),
             Self::Guest => crate::guest::serve(),
+            Self::BpfStats => crate::guest::print_bpf_stats(),
         }
     }
 }

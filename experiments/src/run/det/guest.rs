@@ -15,7 +15,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::counted::{self, Counted};
-use super::{DEFAULT, RunArgs, Workload, pipe};
+use super::{DEFAULT, RunArgs, Workload, bpf_cost, pipe, traffic};
 use crate::lab::console::Console;
 use crate::lab::emulator::Emulator;
 use crate::lab::initramfs;
@@ -38,6 +38,7 @@ pub(super) struct Packed {
     shape: Shape,
     workload: Workload,
     scheduler: String,
+    bpf_stats: bool,
 }
 
 impl Packed {
@@ -61,6 +62,7 @@ impl Packed {
             shape: args.guest.shape,
             workload: args.workload,
             scheduler: args.scheduler.clone(),
+            bpf_stats: args.bpf_stats,
         })
     }
 
@@ -98,9 +100,10 @@ impl Packed {
         let serial = rustix::fs::memfd_create("console", MemfdFlags::CLOEXEC)
             .context("making a file for the guest's console")?;
         let mode = format!(
-            "det lab.seed={seed} lab.scheduler={} lab.workload={}",
+            "det lab.seed={seed} lab.scheduler={} lab.workload={}{}",
             self.scheduler,
-            self.workload.name()
+            self.workload.name(),
+            if self.bpf_stats { " lab.bpf-stats=1" } else { "" }
         );
         let machine = Machine {
             kernel: &self.kernel,
@@ -123,7 +126,7 @@ impl Packed {
         &self,
         parts: &mut BTreeMap<String, String>,
     ) -> Result<BTreeMap<&'static str, Value>> {
-        let mut take = |names: &[&'static str]| -> Result<_> {
+        let mut take = |names: &[&'static str]| -> Result<BTreeMap<_, _>> {
             let read = |&name: &&'static str| {
                 let text = parts.remove(name).unwrap_or_default();
                 let report = serde_json::from_str(&text);
@@ -131,11 +134,20 @@ impl Packed {
             };
             names.iter().map(read).collect()
         };
-        match self.workload {
-            Workload::Traffic => take(&["observe", "client"]),
-            Workload::Overload => take(&["observe", "client", "hogs", "nice-hogs"]),
-            Workload::Pipe => Ok([("pipe", serde_json::to_value(pipe::take(parts)?)?)].into()),
+        let mut reports = match self.workload {
+            Workload::Traffic => {
+                let mut reports = take(&["observe", "client"])?;
+                let instructions = traffic::instructions(&reports["observe"])?;
+                reports.insert("instructions", serde_json::to_value(instructions)?);
+                reports
+            }
+            Workload::Overload => take(&["observe", "client", "hogs", "nice-hogs"])?,
+            Workload::Pipe => [("pipe", serde_json::to_value(pipe::take(parts)?)?)].into(),
+        };
+        if self.bpf_stats {
+            reports.insert("bpf", serde_json::to_value(bpf_cost::take(parts)?)?);
         }
+        Ok(reports)
     }
 }
 

@@ -2,13 +2,17 @@
 //! comes in from outside, so that the same seed gives the same run, to the last counter; and a span
 //! on that clock is a number of instructions.
 
+mod bpf_cost;
 mod counted;
 mod guest;
 mod pipe;
+mod traffic;
 
 use anyhow::{Result, ensure};
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Deserialize;
 
+use self::bpf_cost::Spans;
 use self::counted::Counted;
 use self::guest::Packed;
 use super::arm::SUBJECT;
@@ -59,6 +63,11 @@ struct RunArgs {
     /// What runs in the guest.
     #[arg(long, value_name = "NAME", value_enum, default_value_t = Workload::Traffic)]
     workload: Workload,
+    /// Say what each BPF program costs, too: its runs, and the instructions of one, by the kernel's
+    /// bpf_stats. Counting them costs instructions itself, so the other figures of such a run are
+    /// not those of a run without.
+    #[arg(long)]
+    bpf_stats: bool,
     #[command(flatten)]
     guest: GuestArgs,
 }
@@ -84,12 +93,12 @@ impl Workload {
         }
     }
 
-    /// The report a reader wants to see.
-    fn main_report(self) -> &'static str {
+    /// The reports a reader wants to see.
+    fn main_reports(self) -> &'static [&'static str] {
         match self {
-            Self::Traffic => "observe",
-            Self::Overload => "hogs",
-            Self::Pipe => "pipe",
+            Self::Traffic => &["observe", "instructions"],
+            Self::Overload => &["hogs"],
+            Self::Pipe => &["pipe"],
         }
     }
 }
@@ -108,8 +117,12 @@ pub(crate) fn run(args: DetArgs) -> Result<()> {
     if args.json {
         println!("{}", serde_json::to_string(&counted)?);
     } else {
-        let report = &counted.reports[args.run.workload.main_report()];
-        println!("{}", serde_json::to_string_pretty(report)?);
+        for report in args.run.workload.main_reports() {
+            println!("{}", serde_json::to_string_pretty(&counted.reports[report])?);
+        }
+        if let Some(bpf) = counted.reports.get("bpf") {
+            print!("\n{}", bpf_cost::text(&Spans::deserialize(bpf)?));
+        }
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::stats::median;
 /// Beginning of the names of the parts; then placement, round and number of loops.
 const PART: &str = "pipe/";
 /// A loop is a write to the other process and its answer.
-const WAKEUPS_PER_LOOP: f64 = 2.0;
+pub(super) const WAKEUPS_PER_LOOP: f64 = 2.0;
 
 /// What a wake-up costs, from the write of one process to the read of the other, system calls
 /// included.
@@ -47,8 +47,10 @@ pub(super) fn take(parts: &mut BTreeMap<String, String>) -> Result<Pipe> {
     let mut times: BTreeMap<(String, u32), BTreeMap<u32, f64>> = BTreeMap::new();
     for name in names {
         let output = parts.remove(&name).unwrap_or_default();
-        let (placement, round, loops) =
-            read_name(&name).with_context(|| format!("{name} names no part of pipe"))?;
+        let (placement, round, loops) = name
+            .strip_prefix(PART)
+            .and_then(read_name)
+            .with_context(|| format!("{name} names no part of pipe"))?;
         let each = microseconds_per_loop(&output)
             .with_context(|| format!("{name}: perf said something else: {output}"))?;
         let total = each * f64::from(loops);
@@ -57,8 +59,9 @@ pub(super) fn take(parts: &mut BTreeMap<String, String>) -> Result<Pipe> {
     Ok(Pipe { one: cost("one", &times)?, any: cost("any", &times)? })
 }
 
-fn read_name(name: &str) -> Option<(&str, u32, u32)> {
-    let mut words = name.strip_prefix(PART)?.split('/');
+/// Placement, round and number of loops of a bench.
+pub(super) fn read_name(name: &str) -> Option<(&str, u32, u32)> {
+    let mut words = name.split('/');
     Some((words.next()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 

@@ -1,0 +1,93 @@
+//! `--workload traffic`: the instructions of an RPC and of a KiB of long flow, scheduler included.
+//!
+//! The guest's CPUs take turns in running and all see the clock go on meanwhile, so CPU time is no
+//! count of instructions. But as the busy ones take equal turns, shares of CPU time are shares of
+//! instructions, and of these the clock tells the sum: the hogs leave no moment in which all idle.
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::lab::qemu::NANOSECONDS_PER_INSTRUCTION;
+
+/// Client and server run in the guest: what is sent is received, a request is taken for a message
+/// at one end and its reply at the other.
+const ENDS: f64 = 2.0;
+
+/// What the traffic costs, at both ends together, in kernel and user space, with softirq and all
+/// that the scheduler does. `None` where there was none.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Instructions {
+    per_rpc: Option<f64>,
+    per_long_kib: Option<f64>,
+}
+
+/// What is needed of the observer's report.
+#[derive(Deserialize)]
+struct Observed {
+    duration_s: f64,
+    long: Class,
+    short: Class,
+    none: Class,
+}
+
+#[derive(Deserialize)]
+struct Class {
+    cpu_s: f64,
+    softirq_s: f64,
+    #[serde(default)]
+    bytes_received: f64,
+    #[serde(default)]
+    bytes_sent: f64,
+    #[serde(default)]
+    messages: f64,
+}
+
+impl Class {
+    fn seconds(&self) -> f64 {
+        self.cpu_s + self.softirq_s
+    }
+}
+
+/// From the observer's report.
+///
+/// # Errors
+/// When it is not one.
+pub(super) fn instructions(observe: &Value) -> Result<Instructions> {
+    let Observed { duration_s, long, short, none } =
+        Observed::deserialize(observe).context("reading the observer's report")?;
+    let all = duration_s * 1e9 / f64::from(NANOSECONDS_PER_INSTRUCTION);
+    let per_second = all / (long.seconds() + short.seconds() + none.seconds());
+    let per = |class: &Class, amount: f64| {
+        (amount > 0.0).then(|| (per_second * class.seconds() / (amount / ENDS)).round())
+    };
+    Ok(Instructions {
+        per_rpc: per(&short, short.messages),
+        per_long_kib: per(&long, (long.bytes_received + long.bytes_sent) / 1024.0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn shares_of_cpu_time_are_shares_of_what_the_clock_counted() {
+        // 4 s are a thousand million instructions, on 4 CPUs of which 2.5 were busy
+        let mut observe = json!({
+            "duration_s": 4.0,
+            "long": {"cpu_s": 1.5, "softirq_s": 0.5, "bytes_received": 1024000, "bytes_sent": 1024000},
+            "short": {"cpu_s": 2.0, "softirq_s": 1.0, "messages": 4000, "bytes_sent": 1},
+            "none": {"cpu_s": 5.0, "softirq_s": 0.0},
+        });
+        let expected = Instructions { per_rpc: Some(150_000.0), per_long_kib: Some(200_000.0) };
+        assert_eq!(instructions(&observe).unwrap(), expected);
+        observe["short"]["messages"] = 0.into();
+        assert_eq!(instructions(&observe).unwrap().per_rpc, None);
+        observe["none"] = Value::Null;
+        let error = instructions(&observe).unwrap_err();
+        assert!(format!("{error:#}").starts_with("reading the observer's report"), "{error:#}");
+    }
+}
