@@ -123,9 +123,9 @@ fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
         (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
         (&["ab", "--arms", "eevdf"], "is no arm"),
         (&["ab", "--arms", "default,default"], "twice"),
-        (&["ab", "--arms", "default+xps"], "after a + comes rfs or irqbalance"),
+        (&["ab", "--arms", "default+fast"], "after a + comes one of rfs, irqbalance, xps, nopause"),
         (&["ab", "--shape", "1x4"], "another node than the NIC's"),
-        (&["lab", "adapt", "--arms", "default+rfs"], "leave +rfs and +irqbalance out"),
+        (&["lab", "adapt", "--arms", "default+rfs"], "leave what follows a + out"),
         (&["lab", "adapt", "--long-flows", "0"], "have some with --long-flows"),
     ];
     for (arguments, message) in refused {

@@ -51,7 +51,9 @@ struct Host(Running);
 impl Host {
     fn new() -> Self {
         // It ends with its standard input, even if this process is killed.
-        let hold = "mount -t sysfs sysfs /sys && ip link set lo up && echo ready && exec cat";
+        // A /run of its own holds its journal of settings.
+        let hold = "mount -t sysfs sysfs /sys && mount -t tmpfs run /run && ip link set lo up && \
+            echo ready && exec cat";
         let mut command = Command::new("unshare");
         command.args(["--net", "--mount", "sh", "-c", hold]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -129,10 +131,14 @@ impl Pair {
 
     /// The run on the other host: two short rounds of two arms.
     fn ab(&self, key: &Path) -> Command {
+        self.ab_of(key, "default,pinned")
+    }
+
+    fn ab_of(&self, key: &Path, arms: &str) -> Command {
         let mut command = self.runner.command(cargo_bin!("steer-bench"));
         command.args(["ab", "--agent", &format!("{AGENT}:5299"), "--nic", NIC, "--key-file"]);
         command.arg(key).arg("--out").arg(self.path("out"));
-        command.args(["--arms", "default,pinned", "--pin-long", "0", "--pin-rpc", "0"]);
+        command.args(["--arms", arms, "--pin-long", "0", "--pin-rpc", "0"]);
         command.args(["--pairs", "2", "--warmup", "1", "--duration", "2", "--no-hogs"]);
         command.args(["--long-rate", "40Mbit"]).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -231,6 +237,7 @@ fn a_run_between_two_hosts_gives_a_result() {
     }
     let environment = &result["environment"];
     assert!(environment["accelerator"].is_null() && environment["nic"] == NIC, "{environment}");
+    assert!(environment["nic_iommu"].is_null(), "a veth is behind no IOMMU, and not behind none");
     assert!(result["warnings"].to_string().contains("unknown"), "a veth is near no CPU");
     let topology = &result["topology"];
     for part in ["nodes", "cores"] {
@@ -244,6 +251,66 @@ fn a_run_between_two_hosts_gives_a_result() {
     let mut log = String::new();
     said.read_to_string(&mut log).unwrap();
     assert!(log.contains(&format!("{RUNNER}: done")), "{log}");
+}
+
+#[test]
+fn a_setting_that_the_nic_has_not_is_a_reason_and_no_measurement() {
+    if !can_measure("a_setting_that_the_nic_has_not_is_a_reason_and_no_measurement") {
+        return;
+    }
+    let pair = Pair::new();
+    let (_agent, _said) = pair.agent();
+    for (setting, why) in [
+        ("nopause", "veth0 has no pause frames to turn off: "),
+        ("xps", "XPS 1:1 with interrupts: veth0 has "),
+    ] {
+        let arms = format!("default,default+{setting}");
+        let output = pair.ab_of(&pair.path("key"), &arms).output().unwrap();
+        refused(&output, why);
+        refused(&output, &format!("+{setting} of the arm default+{setting}"));
+        assert!(!pair.path("out/result.json").exists(), "{setting}");
+    }
+    // The same as an experiment: skipped, which is no failure.
+    let spec = pair.path("pause.toml");
+    let text = "question = \"?\"\nsource = \"x\"\n[options]\narms = [\"default+nopause\"]\n";
+    fs::write(&spec, text).unwrap();
+    let mut run = pair.runner.command(cargo_bin!("steer-bench"));
+    run.arg("run").arg(&spec).arg("--out").arg(pair.path("experiments")).arg("--");
+    run.args(["--agent", &format!("{AGENT}:5299"), "--nic", NIC, "--key-file"]);
+    let output = run.arg(pair.path("key")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("skipped: veth0 has no pause"), "{output:?}");
+}
+
+#[test]
+fn what_a_killed_run_left_is_put_back_by_the_next() {
+    if !can_measure("what_a_killed_run_left_is_put_back_by_the_next") {
+        return;
+    }
+    let pair = Pair::new();
+    let (_agent, _said) = pair.agent();
+    let sh = |script: &str| {
+        let output = pair.runner.command("sh").args(["-c", script]).output().unwrap();
+        assert!(output.status.success(), "{script}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let setting = format!("/sys/class/net/{NIC}/queues/rx-0/rps_cpus");
+    let journal = "/run/steer-bench.journal";
+    let was = sh(&format!("cat {setting}"));
+    let line = serde_json::json!({"file": {"path": setting, "value": was.trim()}});
+    sh(&format!("echo 1 > {setting}; echo '{line}' > {journal}"));
+    assert_ne!(sh(&format!("cat {setting}")), was);
+    let output = pair.ab(&pair.path("key")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(sh(&format!("cat {setting} {journal}")), was, "and the journal is empty");
+    let warnings = pair.result()["warnings"].to_string();
+    assert!(warnings.contains("what a run that was killed had set"), "{warnings}");
+
+    let gone = serde_json::json!({"file": {"path": "/sys/gone", "value": "1"}});
+    sh(&format!("echo '{gone}' > {journal}"));
+    let output = pair.ab(&pair.path("key")).output().unwrap();
+    refused(&output, "put back by hand what /run/steer-bench.journal says, and remove it");
+    refused(&output, "/sys/gone");
 }
 
 #[test]
@@ -433,7 +500,6 @@ fn flags_that_do_not_fit_are_refused() {
         ("ab --agent a:1 --key-file key --nic lo --worlds hash", "cannot be used with"),
         ("ab --agent a:1 --key-file key --nic lo --setup-guest true", "cannot be used with"),
         ("ab --agent a:1 --key-file key --nic lo --long-tool iperf3", "leave out --long-tool"),
-        ("ab --agent a:1 --key-file key --nic lo --arms default+rfs,default", "set it up by hand"),
     ] {
         let mut command = Command::new(cargo_bin!("steer-bench"));
         let output = command.args(flags.split(' ')).current_dir(folder.path()).output().unwrap();

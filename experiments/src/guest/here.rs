@@ -21,12 +21,14 @@ pub(crate) struct Here {
     /// Programs that are started by their names alone, wherever they are.
     programs: Vec<PathBuf>,
     stop: &'static Stop,
+    /// Whether it goes on though the user wants an end.
+    pub(super) insists: bool,
 }
 
 impl Here {
     /// A host on which these programs are known by their names.
     pub(crate) fn new(programs: Vec<PathBuf>, stop: &'static Stop) -> Self {
-        Self { jobs: Jobs::leashed(), programs, stop }
+        Self { jobs: Jobs::leashed(), programs, stop, insists: false }
     }
 
     /// Does what a request asks for; fails at once when the user wants an end.
@@ -38,8 +40,12 @@ impl Here {
         {
             *program = path.to_string_lossy().into_owned();
         }
-        self.stop.not_raised()?;
-        agent::answer(request, &self.jobs, &mut || self.stop.not_raised())
+        self.may_go_on()?;
+        agent::answer(request, &self.jobs, &mut || self.may_go_on())
+    }
+
+    fn may_go_on(&self) -> Result<()> {
+        if self.insists { Ok(()) } else { self.stop.not_raised() }
     }
 
     /// Ends all programs: asks them to, and kills what does not listen.

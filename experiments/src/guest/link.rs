@@ -141,6 +141,14 @@ impl Link {
         finished
     }
 
+    /// Whether requests on this host are answered though the user wants an end, for what has to be put
+    /// back first. A guest's always are.
+    pub(crate) fn insist(&mut self, insists: bool) {
+        if let Line::Here(here) = &mut self.line {
+            here.insists = insists;
+        }
+    }
+
     /// Ends all programs that were started on this host; those in a guest go with it.
     pub(crate) fn end_all(&mut self) {
         if let Line::Here(here) = &self.line {

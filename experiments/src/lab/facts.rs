@@ -91,6 +91,28 @@ pub(crate) fn numbered_nodes(link: &mut Link) -> Result<Vec<(usize, Vec<usize>)>
     nodes.into_iter().map(cpus).collect()
 }
 
+/// How the IOMMU treats a NIC's memory accesses: the type of the NIC's group, `none` where it is in
+/// none; `None` where it is no PCI device. Whether it writes into a cache (DCA, DDIO) is no setting
+/// that Linux shows.
+pub(crate) fn iommu(link: &mut Link, nic: &str) -> Option<String> {
+    /// A USB NIC is this deep below its PCI device at most, or stays unknown.
+    const DEEPEST: usize = 8;
+    // The device itself, or what it hangs on: a virtio device is in no group, its PCI device is.
+    for above in 0..DEEPEST {
+        let device = format!("/sys/class/net/{nic}/device{}", "/..".repeat(above));
+        let names = link.list(&device).ok()?;
+        let has = |name: &str| names.iter().any(|it| it == name);
+        if has("iommu_group") {
+            return link.read(&format!("{device}/iommu_group/type")).ok();
+        }
+        // the configuration space, which PCI devices alone have
+        if has("config") {
+            return Some("none".to_owned());
+        }
+    }
+    None
+}
+
 /// CPUs as programs take them: `2,3`.
 pub(crate) fn joined(cpus: &[usize]) -> String {
     cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")

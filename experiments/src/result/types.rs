@@ -107,6 +107,10 @@ pub(crate) struct Environment {
     pub(crate) nic_node: Option<u32>,
     /// CPUs local to the NIC, as a list like `2-3`.
     pub(crate) nic_cpus: Option<String>,
+    /// How the IOMMU treats the NIC's memory accesses, as the type of its group in sysfs: `DMA` and
+    /// `DMA-FQ` translate them, `identity` lets them pass; `none` where the NIC is in no group, so
+    /// that no IOMMU is in use. Null where that was not recorded, or the NIC is no PCI device.
+    pub(crate) nic_iommu: Option<String>,
     /// What the subject says it is: name and version.
     pub(crate) subject_version: Option<String>,
     /// Processor of the machine that drives the traffic, and hosts the guest where there is one.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use fastrand::Rng;
 
@@ -17,7 +17,7 @@ use super::rounds::{Next, RoundsArgs};
 use super::sample::{self, Measured};
 use super::setup::{SetupArgs, Unsupported};
 use super::topology;
-use super::tuning::{self, Tuning};
+use super::tuning;
 use super::workload::WorkloadArgs;
 use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
@@ -47,9 +47,11 @@ pub(crate) struct AbArgs {
     worlds: Vec<Steering>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
     /// scheduler, or scx_steer with a policy (bring programs and files into a guest with --with, they
-    /// are in /bin). +rfs and +irqbalance behind a name have the guest's operator turn on these, for
-    /// this arm alone: default+rfs. Ratios are of scx_steer to the others; of the last arm, where it is
-    /// not named.
+    /// are in /bin). What follows a + is set for this arm's samples alone, as an operator would, and put
+    /// back: default+rfs. There are +rfs; +irqbalance; +xps, each queue's interrupts and XPS on one
+    /// CPU of the NIC's node; +nopause, no Ethernet pause frames; +shallow-idle, no idle state that
+    /// takes longer to leave than the first that does not poll. Ratios are of scx_steer to the others;
+    /// of the last arm, where it is not named.
     #[arg(
         long,
         value_name = "LIST",
@@ -121,14 +123,6 @@ impl AbArgs {
         }
         if self.host.agent.is_some() {
             self.workload.check_own("the agent")?;
-            if let Some(arm) = self.arms.iter().find(|arm| !arm.tunings.is_empty()) {
-                bail!(
-                    "the arm {} would change settings of this host, and a run on a host writes none: \
-                     set it up by hand, run again, and put the two results side by side with \
-                     steer-bench compare",
-                    arm.name
-                );
-            }
         } else if self.arms.iter().any(|arm| arm.pinned) {
             ensure!(
                 self.guest.shape.sockets > 1,
@@ -161,8 +155,9 @@ impl AbArgs {
             let path = path.map_err(|error| Unsupported(error.to_string()))?;
             self.guest.extra.extend(needed.in_guest.then_some(path));
         }
-        if self.arms.iter().any(|arm| arm.tunings.contains(&Tuning::Irqbalance)) {
-            tuning::bring_irqbalance(&mut self.guest.extra)?;
+        let tools = self.arms.iter().flat_map(|arm| &arm.tunings).filter_map(|it| it.needs());
+        for tool in tools.chain(self.setup.needs()) {
+            tuning::bring(tool, &mut self.guest.extra)?;
         }
         Ok(())
     }
@@ -217,6 +212,7 @@ impl AbArgs {
 fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<AbResult> {
     let mut bed = args.bed(progress)?;
     let mut run = Run { header: args.header(command, &mut *bed)?, samples: Vec::new(), saved: 0 };
+    tuning::rehearse(&mut *bed, &args.arms)?;
     let mut random = Rng::with_seed(args.seed);
     let worlds = args.worlds();
     let begun = Instant::now();

@@ -66,8 +66,7 @@ pub(crate) fn run(mut args: AdaptArgs) -> Result<()> {
     args.workload.check_traced()?;
     ensure!(
         args.arms.iter().all(|arm| arm.tunings.is_empty()),
-        "lab adapt moves the IRQs itself and turns nothing on: leave +rfs and +irqbalance out of \
-         --arms"
+        "lab adapt moves the IRQs itself and sets nothing: leave what follows a + out of --arms"
     );
     args.workload.trace_long = true;
     let progress = Progress::rounds(args.rounds.into());

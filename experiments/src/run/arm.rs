@@ -62,7 +62,7 @@ impl FromStr for Arm {
     type Err = Error;
 
     /// `default`, `scx_steer`, `pinned`, or `NAME=COMMAND` for any other sched_ext scheduler; the
-    /// name may end in `+rfs` and `+irqbalance`.
+    /// name may end in settings, like `+rfs` ([`Tuning`]).
     fn from_str(text: &str) -> Result<Self> {
         let (name, command) =
             text.split_once('=').map_or((text, None), |(name, command)| (name, Some(command)));
@@ -75,6 +75,10 @@ impl FromStr for Arm {
         for (index, tuning) in tunings.iter().enumerate() {
             ensure!(!tunings[..index].contains(tuning), "{text:?} names a setting twice");
         }
+        ensure!(
+            !(tunings.contains(&Tuning::Irqbalance) && tunings.contains(&Tuning::Xps)),
+            "{text:?}: irqbalance would move the interrupts that xps pins; name one of them"
+        );
         let scheduler = match (base, command) {
             ("default" | "pinned", None) => None,
             (SUBJECT, None) => Some(SUBJECT),
@@ -145,10 +149,12 @@ mod tests {
         let arm: Arm = "scx_steer+irqbalance+rfs".parse().unwrap();
         assert_eq!(arm.tunings, [Tuning::Irqbalance, Tuning::Rfs]);
         assert!(arm.is_own() && arm.scheduler.unwrap() == [SUBJECT]);
+        let arm: Arm = "default+xps+nopause+shallow-idle".parse().unwrap();
+        assert_eq!(arm.tunings, [Tuning::Xps, Tuning::NoPause, Tuning::ShallowIdle]);
         for bad in ["", "eevdf", "pinned=scx_lavd", "=scx_lavd", "lavd=", "again", "again=scx_lavd"]
             .into_iter()
-            .chain(["+rfs", "default+", "default+xps", "default+rfs+rfs", "again+rfs", "+rfs=x"])
-            .chain(["default+rfs=x"])
+            .chain(["+rfs", "default+", "default+fast", "default+rfs+rfs", "again+rfs", "+rfs=x"])
+            .chain(["default+rfs=x", "default+irqbalance+xps"])
         {
             assert!(bad.parse::<Arm>().is_err(), "{bad:?} was accepted");
         }

@@ -8,6 +8,7 @@ use anyhow::{Error, Result};
 use serde_json::Value;
 
 use super::layout::Layout;
+use super::tuning::Journal;
 use super::workload::WorkloadArgs;
 use crate::guest::Link;
 use crate::result::Environment;
@@ -22,6 +23,12 @@ pub(super) trait Bed {
 
     /// The NIC that the traffic comes in by.
     fn nic(&self) -> &str;
+
+    /// CPUs local to that NIC; none where that is unknown.
+    fn nic_cpus(&self) -> Vec<usize>;
+
+    /// Where settings are written down before they are changed, on a machine that outlives the run.
+    fn journal(&self) -> Option<Journal>;
 
     /// First source ports that the client may use, and what they are multiples of.
     fn source_ports(&self) -> (Range<u16>, u16);

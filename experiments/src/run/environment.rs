@@ -11,7 +11,7 @@ use super::host::Nic;
 use super::layout::Layout;
 use crate::guest::Link;
 use crate::lab::emulator::Emulator;
-use crate::lab::facts::{Facts, joined};
+use crate::lab::facts::{self, Facts, NIC, joined};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::{qemu, tool};
 use crate::remote::{About, Agent};
@@ -32,6 +32,7 @@ pub(super) fn of_guest(guest: &mut Guest, args: &GuestArgs, facts: &Facts) -> Re
         cpus: u32::try_from(args.shape.cpus()).ok(),
         nic_node: u32::try_from(facts.nic_node).ok(),
         nic_cpus: Some(joined(&facts.nic_cpus)),
+        nic_iommu: facts::iommu(&mut guest.link, NIC),
         subject_version: subject_version(&mut guest.link)?,
         host_cpu: host.cpu,
         host_cpus: host.cpus,
@@ -63,6 +64,7 @@ pub(super) fn of_host(
         cpus: u32::try_from(cpus).ok(),
         nic_node: nic.node.and_then(|node| u32::try_from(node).ok()),
         nic_cpus: nic.cpus.as_ref().map(ToString::to_string),
+        nic_iommu: facts::iommu(link, &nic.name),
         subject_version: subject_version(link)?,
         host_cpu: agent.about.cpu.clone(),
         host_cpus: agent.about.cpus,

@@ -14,6 +14,7 @@ use super::environment;
 use super::generator::Generators;
 use super::layout::Layout;
 use super::setup::SetupArgs;
+use super::tuning::Journal;
 use super::workload::WorkloadArgs;
 use crate::guest::{Link, Silent};
 use crate::lab::facts::{self, Facts};
@@ -87,6 +88,15 @@ impl Bed for GuestBed<'_> {
 
     fn nic(&self) -> &str {
         facts::NIC
+    }
+
+    fn nic_cpus(&self) -> Vec<usize> {
+        self.ready.facts.nic_cpus.clone()
+    }
+
+    /// Its settings go with it.
+    fn journal(&self) -> Option<Journal> {
+        None
     }
 
     /// With the port rule of `explicit`, flow i then meets queue i, and the CPU that an operator who

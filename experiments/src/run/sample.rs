@@ -57,7 +57,7 @@ pub(super) fn take(
     workload: &WorkloadArgs,
     source_port: u16,
 ) -> Result<Measured> {
-    let tuned = Tuned::apply(bed.link(), &arm.tunings)?;
+    let tuned = Tuned::apply(bed, &arm.tunings)?;
     match measure(bed, arm, workload, source_port) {
         Ok(mut measured) => {
             measured.doubts.extend(tuned.undo(bed.link())?);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
+use super::tuning::ETHTOOL;
 use crate::lab::guest::Guest;
 use crate::lab::tool;
 
@@ -38,6 +39,12 @@ pub(super) struct SetupArgs {
 }
 
 impl SetupArgs {
+    /// A program that the guest has not by itself, if one of its commands is that.
+    pub(super) fn needs(&self) -> Option<(&'static str, &'static str)> {
+        let ours = |command: &String| command.split_whitespace().any(|word| word == ETHTOOL.0);
+        self.setup_guest.iter().any(ours).then_some(ETHTOOL)
+    }
+
     /// Runs all of them.
     ///
     /// # Errors

@@ -39,6 +39,12 @@ impl Stop {
         Self(Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()))
     }
 
+    /// One that is raised already.
+    #[cfg(test)]
+    pub(crate) fn always() -> Self {
+        Self(Arc::new(eventfd(1, EventfdFlags::CLOEXEC).unwrap()))
+    }
+
     /// Whether it has been asked to.
     pub(crate) fn raised(&self) -> bool {
         const NOW: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };

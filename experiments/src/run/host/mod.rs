@@ -1,5 +1,6 @@
 //! This host as the machine that is measured: the agent on another host drives the traffic. What
-//! runs here for a sample is ended after it, however it ends, and the kernel's own scheduler is back.
+//! runs here for a sample is ended after it, however it ends, and the kernel's own scheduler is back;
+//! what an arm sets is put back, and is in a journal meanwhile.
 
 mod args;
 mod kernel_log;
@@ -7,6 +8,7 @@ mod nic;
 
 use std::fs;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,12 +21,14 @@ use super::bed::Bed;
 use super::environment;
 use super::layout::Layout;
 use super::scheduler;
+use super::tuning::{JOURNAL, Journal, Tuned};
 use super::workload::WorkloadArgs;
 use crate::guest::{Here, Link};
 use crate::lab::facts;
 use crate::lab::guest::GuestArgs;
 use crate::remote::{Agent, Key};
 use crate::result::Environment;
+use crate::traffic::cpus::CpuList;
 use crate::traffic::stop::{Interrupted, Stop};
 pub(crate) use args::HostArgs;
 use kernel_log::KernelLog;
@@ -45,10 +49,14 @@ pub(super) struct HostBed {
     nic: Nic,
     layout: Layout,
     log: KernelLog,
+    journal: Option<Journal>,
+    /// Whether a run that was killed had left settings behind.
+    recovered: bool,
 }
 
 impl HostBed {
-    /// Looks whether everything is there, and connects to the agent. Changes nothing.
+    /// Looks whether everything is there, and connects to the agent. Changes nothing, but puts back
+    /// what a run that was killed had changed.
     ///
     /// # Errors
     /// Names what is missing.
@@ -60,13 +68,24 @@ impl HostBed {
         );
         let stop = stop()?;
         let mut link = Link::here(Here::new(guest.programs()?, stop));
+        let journal =
+            Journal::open(Path::new(JOURNAL), arms.iter().any(|arm| !arm.tunings.is_empty()))?;
+        let recovered = match &journal {
+            Some(journal) => Tuned::recover(&mut link, journal).with_context(|| {
+                format!(
+                    "a run that was killed has left settings behind: put back by hand what \
+                     {JOURNAL} says, and remove it"
+                )
+            })?,
+            None => false,
+        };
         let nic = Nic::look(args.nic.as_deref().context("--nic is missing")?)?;
         needs_default(&mut link, arms)?;
         let nodes = facts::nodes(&mut link)?;
         let (long_cpus, rpc_cpus) = args.pins(arms, &nic, &nodes)?;
         let agent = Agent::connect(args.agent.as_deref().context("--agent is missing")?, &key)?;
         let layout = Layout { nodes, long_cpus, rpc_cpus, address: agent.local };
-        Ok(Self { link, agent, stop, nic, layout, log: KernelLog::from_now() })
+        Ok(Self { link, agent, stop, nic, layout, log: KernelLog::from_now(), journal, recovered })
     }
 
     /// Ends what runs here and waits until the kernel's own scheduler is back.
@@ -102,6 +121,14 @@ impl Bed for HostBed {
         &self.nic.name
     }
 
+    fn nic_cpus(&self) -> Vec<usize> {
+        self.nic.cpus.iter().flat_map(CpuList::iter).collect()
+    }
+
+    fn journal(&self) -> Option<Journal> {
+        self.journal.clone()
+    }
+
     fn source_ports(&self) -> (Range<u16>, u16) {
         (PORTS, 1)
     }
@@ -117,6 +144,10 @@ impl Bed for HostBed {
                 "which CPUs {} is near to is unknown: nothing can be said of NIC-local placement",
                 self.nic.name
             ));
+        }
+        if self.recovered {
+            doubts
+                .push("what a run that was killed had set on this host was put back first".into());
         }
         if !self.nic.has(self.agent.local)? {
             doubts.push(format!(
