@@ -103,9 +103,9 @@ pub(crate) struct Environment {
     pub(crate) shape: Option<String>,
     /// CPUs of the measured machine.
     pub(crate) cpus: Option<u32>,
-    /// NUMA node the NIC hangs on.
+    /// NUMA node the NIC hangs on: of several, the first.
     pub(crate) nic_node: Option<u32>,
-    /// CPUs local to the NIC, as a list like `2-3`.
+    /// CPUs local to that NIC, as a list like `2-3`.
     pub(crate) nic_cpus: Option<String>,
     /// What the subject says it is: name and version.
     pub(crate) subject_version: Option<String>,

@@ -20,8 +20,8 @@ pub(super) trait Bed {
     /// Where the workload's programs run on it.
     fn layout(&self) -> &Layout;
 
-    /// The NIC that the traffic comes in by.
-    fn nic(&self) -> &str;
+    /// Names of the NICs that the traffic comes in by; at least one.
+    fn nics(&self) -> Vec<String>;
 
     /// First source ports that the client may use, and what they are multiples of.
     fn source_ports(&self) -> (Range<u16>, u16);

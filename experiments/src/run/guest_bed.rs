@@ -16,7 +16,7 @@ use super::layout::Layout;
 use super::setup::SetupArgs;
 use super::workload::WorkloadArgs;
 use crate::guest::{Link, Silent};
-use crate::lab::facts::{self, Facts};
+use crate::lab::facts::Facts;
 use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS, STALE_CODE};
 use crate::lab::progress::Progress;
 use crate::lab::steering::{Steering, Wheel};
@@ -71,7 +71,7 @@ fn boot(plan: Plan<'_>, boot: u32) -> Result<Ready> {
 
 fn prepare(guest: &mut Guest, setup: &SetupArgs) -> Result<(Facts, Wheel)> {
     setup.apply(guest)?;
-    let facts = Facts::read(&mut guest.link)?;
+    let facts = Facts::read(&mut guest.link, &guest.net)?;
     let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
     Ok((facts, wheel))
 }
@@ -85,14 +85,14 @@ impl Bed for GuestBed<'_> {
         &self.ready.layout
     }
 
-    fn nic(&self) -> &str {
-        facts::NIC
+    fn nics(&self) -> Vec<String> {
+        self.ready.facts.nics.iter().map(|nic| nic.name.clone()).collect()
     }
 
     /// With the port rule of `explicit`, flow i then meets queue i, and the CPU that an operator who
     /// pins threads by hand gives it.
     fn source_ports(&self) -> (Range<u16>, u16) {
-        (PORTS, self.ready.guest.net.queues().len() as u16)
+        (PORTS, self.ready.guest.net.queues() as u16)
     }
 
     fn environment(&mut self) -> Result<Environment> {

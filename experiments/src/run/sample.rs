@@ -57,7 +57,8 @@ pub(super) fn take(
     workload: &WorkloadArgs,
     source_port: u16,
 ) -> Result<Measured> {
-    let tuned = Tuned::apply(bed.link(), &arm.tunings)?;
+    let nics = bed.nics();
+    let tuned = Tuned::apply(bed.link(), &arm.tunings, &nics)?;
     match measure(bed, arm, workload, source_port) {
         Ok(mut measured) => {
             measured.doubts.extend(tuned.undo(bed.link())?);

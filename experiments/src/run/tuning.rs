@@ -8,7 +8,6 @@ use anyhow::{Context, Error, Result, bail, ensure};
 
 use super::setup::Unsupported;
 use crate::guest::{Link, Silent};
-use crate::lab::facts::NIC;
 use crate::lab::steering::set;
 use crate::lab::tool;
 
@@ -75,11 +74,11 @@ impl Tuned {
     ///
     /// # Errors
     /// When a setting does not read back as it was written, or irqbalance does not start.
-    pub(super) fn apply(link: &mut Link, tunings: &[Tuning]) -> Result<Self> {
+    pub(super) fn apply(link: &mut Link, tunings: &[Tuning], nics: &[String]) -> Result<Self> {
         let mut tuned = Self::default();
         for tuning in tunings {
             let applied = match tuning {
-                Tuning::Rfs => tuned.start_rfs(link).context("turning on RFS"),
+                Tuning::Rfs => tuned.start_rfs(link, nics).context("turning on RFS"),
                 Tuning::Irqbalance => tuned.start_irqbalance(link).context("starting irqbalance"),
             };
             if let Err(error) = applied {
@@ -89,15 +88,17 @@ impl Tuned {
         Ok(tuned)
     }
 
-    fn start_rfs(&mut self, link: &mut Link) -> Result<()> {
-        let folder = format!("/sys/class/net/{NIC}/queues");
-        let queues = link.list(&folder)?;
-        let queues: Vec<_> = queues.iter().filter(|name| name.starts_with("rx-")).collect();
-        // the kernel rounds up to a power of two
-        let each = FLOWS.div_ceil(queues.len().max(1)).next_power_of_two();
+    fn start_rfs(&mut self, link: &mut Link, nics: &[String]) -> Result<()> {
         self.change(link, FLOW_ENTRIES.to_owned(), &FLOWS.to_string())?;
-        for queue in queues {
-            self.change(link, format!("{folder}/{queue}/rps_flow_cnt"), &each.to_string())?;
+        for nic in nics {
+            let folder = format!("/sys/class/net/{nic}/queues");
+            let queues = link.list(&folder)?;
+            let queues: Vec<_> = queues.iter().filter(|name| name.starts_with("rx-")).collect();
+            // the kernel rounds up to a power of two
+            let each = FLOWS.div_ceil(queues.len().max(1)).next_power_of_two();
+            for queue in queues {
+                self.change(link, format!("{folder}/{queue}/rps_flow_cnt"), &each.to_string())?;
+            }
         }
         Ok(())
     }

@@ -98,8 +98,8 @@ impl Bed for HostBed {
         &self.layout
     }
 
-    fn nic(&self) -> &str {
-        &self.nic.name
+    fn nics(&self) -> Vec<String> {
+        vec![self.nic.name.clone()]
     }
 
     fn source_ports(&self) -> (Range<u16>, u16) {
