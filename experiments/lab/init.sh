@@ -22,7 +22,7 @@ done
 
 for word in $(cat /proc/cmdline); do
 	case $word in
-	lab.address=*) address=${word#lab.address=} ;;
+	lab.nic=*) nics="$nics ${word#lab.nic=}" ;;
 	lab.mode=*) mode=${word#lab.mode=} ;;
 	lab.seed=*) export seed=${word#lab.seed=} ;;
 	lab.scheduler=*) export scheduler=${word#lab.scheduler=} ;;
@@ -30,10 +30,24 @@ for word in $(cat /proc/cmdline); do
 	lab.bpf-stats=*) export bpf_stats=${word#lab.bpf-stats=} ;;
 	esac
 done
-if [ -n "$address" ]; then
-	ip address add "$address" dev eth0
-	ip link set eth0 up
+
+# The kernel numbers NICs as it finds them; here they are numbered as their lab.nic=MAC,ADDRESS are.
+if [ -n "$nics" ]; then
+	for found in /sys/class/net/eth*; do
+		ip link set "${found##*/}" name "found-${found##*/}"
+	done
 fi
+number=0
+for nic in $nics; do
+	for found in /sys/class/net/found-*; do
+		if [ "$(cat "$found/address")" = "${nic%,*}" ]; then
+			ip link set "${found##*/}" name "eth$number"
+			ip address add "${nic#*,}" dev "eth$number"
+			ip link set "eth$number" up
+		fi
+	done
+	number=$((number + 1))
+done
 
 case $mode in
 agent) steer-bench guest ;;

@@ -117,7 +117,7 @@ fn a_tampered_kernel_is_refused() {
 
 #[test]
 fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
-    let refused: [(&[&str], &str); 9] = [
+    let refused: [(&[&str], &str); 11] = [
         (&["kernel", "fetch", "6.12"], "too old"),
         (&["kernel", "fetch", "newest"], "neither a kernel series"),
         (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
@@ -127,6 +127,8 @@ fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
         (&["ab", "--shape", "1x4"], "another node than the NIC's"),
         (&["lab", "adapt", "--arms", "default+rfs"], "leave what follows a + out"),
         (&["lab", "adapt", "--long-flows", "0"], "have some with --long-flows"),
+        (&["lab", "test", "--nics", "each-node"], "lab test is about one NIC"),
+        (&["det", "--nics", "each-node"], "the deterministic tier is about one NIC"),
     ];
     for (arguments, message) in refused {
         let bench = Bench::new("flags");
@@ -245,6 +247,45 @@ fn a_guest_that_hangs_mid_run_leaves_the_samples_before() {
     let warnings = kept["warnings"].to_string();
     let marked = "unfinished: holds 1 of 3 samples; it ended with: ";
     assert!(warnings.contains(marked) && warnings.contains("does not answer"), "{warnings}");
+    bench.assert_clean();
+}
+
+#[test]
+fn with_a_nic_on_each_node_threads_go_to_their_own() {
+    if !lab("with_a_nic_on_each_node_threads_go_to_their_own") {
+        return;
+    }
+    let bench = Bench::new("nics");
+    let out = tempfile::tempdir().unwrap();
+    let arguments = "ab --nics each-node --worlds hash --arms scx_steer --pairs 1 --duration 4";
+    let mut command = bench.command(&arguments.split(' ').collect::<Vec<_>>());
+    command.args(["--kernel-cache", KERNELS, "--out"]).arg(out.path()).assert().success();
+    let result = fs::read_to_string(out.path().join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let (topology, sample) = (&result["topology"], &result["raw"][0]);
+    let first = (0, "eth0", &topology["queues"], 0..2);
+    let other = &topology["other_nics"][0];
+    for (nic, name, queues, cpus) in [first, (1, "eth1", &other["queues"], 2..4)] {
+        let local = format!("{}-{}", cpus.start, cpus.end - 1);
+        let seen = &sample["observe"]["nics"][nic];
+        assert_eq!(
+            (seen["name"].as_str(), seen["local_cpus"].as_str()),
+            (Some(name), Some(&*local))
+        );
+        let queues = queues["hash"].as_array().unwrap();
+        let own = |queue: &serde_json::Value| {
+            cpus.contains(&queue["cpus"].as_str()?.parse().ok()?).then_some(())
+        };
+        assert!(
+            !queues.is_empty() && queues.iter().all(|queue| own(queue).is_some()),
+            "{queues:?}"
+        );
+    }
+    let flows = sample["client"]["long"]["per_flow_bytes"].as_array().unwrap();
+    assert!(flows.len() == 2 && flows.iter().all(|bytes| bytes.as_u64() > Some(0)), "{flows:?}");
+    let local_share =
+        result["worlds"]["hash"]["arms"]["scx_steer"]["local_share"]["median"].as_f64();
+    assert!(local_share > Some(0.9), "{local_share:?}");
     bench.assert_clean();
 }
 

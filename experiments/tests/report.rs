@@ -221,6 +221,21 @@ fn the_machine_is_drawn_where_it_was_recorded() {
 }
 
 #[test]
+fn each_nic_hangs_on_its_own_node() {
+    let page = page(|result| {
+        add_topology(result);
+        let queue = json!({"queue": 7, "irq": 40, "cpus": "0"});
+        let other = json!({"name": "eth1", "node": 0, "queues": {"hash": [queue]}});
+        result["topology"]["other_nics"] = json!([other]);
+    });
+    assert!(page.contains("The NIC eth0 is on node 1. The NIC eth1 is on node 0."));
+    let machines = page.split(MACHINE).skip(1);
+    let machines: Vec<_> = machines.filter_map(|rest| rest.split("</svg>").next()).collect();
+    assert!(machines.iter().all(|drawing| drawing.matches("class=\"cable\"").count() == 2));
+    assert_eq!(machines.iter().filter(|drawing| drawing.contains(">7</text>")).count(), 1);
+}
+
+#[test]
 fn a_nic_of_unknown_place_hangs_on_no_node() {
     let page = page(|result| {
         add_topology(result);

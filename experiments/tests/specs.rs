@@ -48,6 +48,7 @@ fn bad_specs_say_what_is_wrong() {
         ("arm", "[options]\narms = [\"fast\"]", "\"fast\" is no arm"),
         ("twice", "[options]\narms = [\"default\", \"default\"]", "--arms names default twice"),
         ("node", "[options]\nshape = \"1x4\"", "use a --shape with two nodes"),
+        ("nics", "[options]\nnics = \"each-node\"", "with --nics each-node there is none"),
         (
             "reads",
             "[options]\nlong-direction = \"out\"\nlong-reads = \"touch\"",

@@ -302,6 +302,25 @@ fn source_ports_are_fixed_and_free_again_at_once() {
 }
 
 #[test]
+fn connections_go_to_several_addresses_in_turns() {
+    let ports = Ports::free();
+    let _server = Running::start(&[&["server"][..], &ports.flags()].concat());
+    let flags = "--server 127.0.0.2 --source-port 20100 --long-flows 3 --long-rate 1Mbit \
+                 --rpc-connections 2 --warmup 0 --duration 0.4";
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    let mut child = client(&ports, &flags).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "warm\n");
+    let connections = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    for (from, to) in [(20_100, 1), (20_100, 2), (20_101, 1), (21_100, 1), (21_100, 2)] {
+        let connection = format!("0100007F:{from:04X} 0{to}00007F:");
+        assert!(connections.contains(&connection), "{connection} in {connections}");
+    }
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
 fn an_unreachable_server_is_one_clear_error() {
     let output = client(&Ports::free(), &[]).output().unwrap();
     assert!(!output.status.success());

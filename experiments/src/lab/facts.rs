@@ -1,23 +1,32 @@
-//! What the lab has to know of a guest's machine: where its NIC hangs, and what its queues
+//! What the lab has to know of a guest's machine: where its NICs hang, and what their queues
 //! interrupt. Read from the guest's sysfs and procfs.
+
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 
+use super::net::Net;
 use crate::guest::Link;
 
-/// The NIC of a guest; there is one.
-pub(crate) const NIC: &str = "eth0";
-
-/// A guest's NUMA nodes and NIC.
+/// A guest's NUMA nodes and NICs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// CPUs of each NUMA node.
     pub(crate) nodes: Vec<Vec<usize>>,
-    /// The NIC's node.
-    pub(crate) nic_node: usize,
+    /// Its NICs, as their cables are numbered; at least one.
+    pub(crate) nics: Vec<Nic>,
+}
+
+/// A NIC of a guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Nic {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its node.
+    pub(crate) node: usize,
     /// CPUs of that node.
-    pub(crate) nic_cpus: Vec<usize>,
-    /// IRQs of the NIC's queues, receive and transmit.
+    pub(crate) cpus: Vec<usize>,
+    /// IRQs of its queues, receive and transmit.
     pub(crate) queue_irqs: Vec<QueueIrq>,
     /// Transmit queues.
     pub(crate) tx_queues: usize,
@@ -43,31 +52,66 @@ impl Facts {
     /// Reads them.
     ///
     /// # Errors
-    /// When the guest's NIC is missing or has no NUMA node: then the lab is built wrongly.
-    pub(crate) fn read(link: &mut Link) -> Result<Self> {
+    /// When a NIC of the guest is missing or has no NUMA node: then the lab is built wrongly.
+    pub(crate) fn read(link: &mut Link, net: &Net) -> Result<Self> {
         let nodes = nodes(link)?;
-        // The virtio device itself has no node; the PCI device above it has.
-        let nic_node = link.read(&format!("/sys/class/net/{NIC}/device/../numa_node"))?;
-        let nic_node: usize =
-            nic_node.parse().with_context(|| format!("the guest's NIC is on node {nic_node}"))?;
-        let nic_cpus = nodes.get(nic_node).context("the NIC's node has no CPUs")?.clone();
-        let queue_irqs = queue_irqs(&link.read("/proc/interrupts")?);
-        let queues = link.list(&format!("/sys/class/net/{NIC}/queues"))?;
+        let nic = |cable| {
+            let name = format!("eth{cable}");
+            Nic::read(link, &name, &nodes).with_context(|| format!("looking at the NIC {name}"))
+        };
+        let nics = net.cables().map(nic).collect::<Result<_>>()?;
+        Ok(Self { nodes, nics })
+    }
+
+    /// CPUs that are on a NIC's node.
+    pub(crate) fn local_cpus(&self) -> Vec<usize> {
+        self.nics.iter().flat_map(|nic| nic.cpus.iter().copied()).collect()
+    }
+
+    /// CPUs that are on no NIC's node.
+    pub(crate) fn remote_cpus(&self) -> Vec<usize> {
+        let local = self.local_cpus();
+        self.nodes.iter().flatten().copied().filter(|cpu| !local.contains(cpu)).collect()
+    }
+}
+
+impl Nic {
+    fn read(link: &mut Link, name: &str, nodes: &[Vec<usize>]) -> Result<Self> {
+        let node = node_of(link, name)?;
+        let cpus = nodes.get(node).context("its node has no CPUs")?.clone();
+        let irqs = device_irqs(link, name);
+        let queue_irqs = queue_irqs(&link.read("/proc/interrupts")?, &irqs);
+        let queues = link.list(&format!("/sys/class/net/{name}/queues"))?;
         let tx_queues = queues.iter().filter(|name| name.starts_with("tx-")).count();
-        ensure!(!queue_irqs.is_empty(), "the guest's NIC has no queue IRQs");
-        Ok(Self { nodes, nic_node, nic_cpus, queue_irqs, tx_queues })
+        ensure!(!queue_irqs.is_empty(), "it has no queue IRQs");
+        Ok(Self { name: name.to_owned(), node, cpus, queue_irqs, tx_queues })
     }
 
     /// The file with the XPS mask of each transmit queue.
     pub(crate) fn xps_paths(&self) -> impl Iterator<Item = String> {
-        (0..self.tx_queues).map(|queue| format!("/sys/class/net/{NIC}/queues/tx-{queue}/xps_cpus"))
+        let path = |queue| format!("/sys/class/net/{}/queues/tx-{queue}/xps_cpus", self.name);
+        (0..self.tx_queues).map(path)
     }
+}
 
-    /// CPUs that are not on the NIC's node.
-    pub(crate) fn remote_cpus(&self) -> Vec<usize> {
-        let remote = self.nodes.iter().enumerate().filter(|(node, _)| *node != self.nic_node);
-        remote.flat_map(|(_, cpus)| cpus.iter().copied()).collect()
-    }
+/// The NUMA node of a guest's NIC.
+///
+/// # Errors
+/// When it has none.
+pub(crate) fn node_of(link: &mut Link, nic: &str) -> Result<usize> {
+    // The virtio device itself has no node; the PCI device above it has.
+    let node = link.read(&format!("/sys/class/net/{nic}/device/../numa_node"))?;
+    node.parse().with_context(|| format!("it is on node {node}"))
+}
+
+/// The IRQs of a NIC; none where it has none of its own.
+pub(crate) fn device_irqs(link: &mut Link, nic: &str) -> BTreeSet<u32> {
+    let device = format!("/sys/class/net/{nic}/device");
+    // A virtio device has no interrupts itself; the PCI device above it has.
+    let irqs = [&device, &format!("{device}/..")]
+        .iter()
+        .find_map(|device| link.list(&format!("{device}/msi_irqs")).ok());
+    irqs.iter().flatten().filter_map(|name| name.parse().ok()).collect()
 }
 
 /// CPUs of each NUMA node of a machine.
@@ -138,13 +182,13 @@ pub(crate) fn named_irqs(interrupts: &str) -> impl Iterator<Item = (u32, &str)> 
     })
 }
 
-/// The IRQs of a virtio NIC's queues.
-fn queue_irqs(interrupts: &str) -> Vec<QueueIrq> {
+/// The IRQs of a virtio NIC's queues, among its `own`.
+fn queue_irqs(interrupts: &str, own: &BTreeSet<u32>) -> Vec<QueueIrq> {
     let queue = |(irq, name): (u32, &str)| {
         let queue = name.split_once("-input.").or(name.split_once("-output."))?.1;
         Some(QueueIrq { irq, queue: queue.parse().ok()? })
     };
-    named_irqs(interrupts).filter_map(queue).collect()
+    named_irqs(interrupts).filter(|(irq, _)| own.contains(irq)).filter_map(queue).collect()
 }
 
 #[cfg(test)]
@@ -159,14 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_irqs_of_queues_and_nothing_else() {
+    fn finds_the_irqs_of_a_nics_queues_and_nothing_else() {
         let interrupts = "           CPU0       CPU1\n\
             \u{20} 4:          9          0   IO-APIC   4-edge      ttyS0\n\
             \u{20}25:          0          0 PCI-MSIX-0000:81:00.0   0-edge      virtio0-config\n\
             \u{20}26:          0          1 PCI-MSIX-0000:81:00.0   1-edge      virtio0-input.0\n\
             \u{20}29:          2          0 PCI-MSIX-0000:81:00.0   4-edge      virtio0-output.1\n\
+            \u{20}31:          2          0 PCI-MSIX-0000:83:00.0   1-edge      virtio1-input.0\n\
             NMI:          0          0   Non-maskable interrupts\n";
         let expected = [QueueIrq { irq: 26, queue: 0 }, QueueIrq { irq: 29, queue: 1 }];
-        assert_eq!(queue_irqs(interrupts), expected);
+        assert_eq!(queue_irqs(interrupts, &(25..31).collect()), expected);
+        assert_eq!(queue_irqs(interrupts, &[31].into()), [QueueIrq { irq: 31, queue: 0 }]);
     }
 }

@@ -14,7 +14,7 @@ use super::kernel::{Kernel, Source, Wanted};
 use super::net::Net;
 use super::progress::Progress;
 use super::qemu::{Machine, Qemu, Tier};
-use super::shape::Shape;
+use super::shape::{Nics, Shape};
 use crate::guest::{Link, Silent};
 
 /// Emulated boots were seen to take 8 to 15 s; a busy machine may need several times that.
@@ -39,6 +39,10 @@ pub(crate) struct GuestArgs {
     /// CPUs of the guest: NUMA nodes x cores [x SMT threads].
     #[arg(long, value_name = "SHAPE", default_value = "2x2")]
     pub(crate) shape: Shape,
+    /// NUMA nodes of the guest that have a NIC. Where several have one, connections go to the NICs in
+    /// turns; those of --rpc-tool all go to the first.
+    #[arg(long, value_name = "NODES", value_enum, default_value_t)]
+    pub(crate) nics: Nics,
     /// The scx_steer program to test [default: the one beside this program].
     #[arg(long, value_name = "PATH")]
     pub(crate) scx_steer: Option<PathBuf>,
@@ -64,6 +68,23 @@ pub(crate) struct RunArgs {
 }
 
 impl GuestArgs {
+    /// Checks that the guest is to have the one NIC that it has by default.
+    ///
+    /// # Errors
+    /// Names the flag that says otherwise, and `who` it is that needs that NIC.
+    pub(crate) fn check_one_nic(&self, who: &str) -> Result<()> {
+        ensure!(
+            self.nics == Nics::default(),
+            "{who} is about one NIC, on the last node: leave out --nics"
+        );
+        Ok(())
+    }
+
+    /// The guest's network.
+    fn net(&self) -> Result<Net> {
+        Net::create(self.nics.nodes(self.shape).len(), self.shape.cpus())
+    }
+
     /// The programs in the guest: this one, scx_steer, and what was asked for.
     pub(crate) fn programs(&self) -> Result<Vec<PathBuf>> {
         let this = std::env::current_exe().context("finding this program's own file")?;
@@ -89,7 +110,7 @@ impl GuestArgs {
 pub(crate) struct Guest {
     /// The line to the agent; closed before the guest goes.
     pub(crate) link: Link,
-    /// The guest's cable, and where the load generator runs.
+    /// The guest's cables, and where the load generator runs.
     pub(crate) net: Net,
     /// What it boots.
     pub(crate) kernel: Kernel,
@@ -107,12 +128,13 @@ impl Guest {
         let kernel = args.source.get(&args.kernel, progress)?;
         progress.step(format!("booting {} on {} CPUs", kernel.release, args.shape.cpus()));
         let initramfs = initramfs::pack(&kernel, &programs)?;
-        let net = Net::create(args.shape.cpus())?;
+        let net = args.net()?;
         let console = log.map_or_else(|| Ok(Console::default()), Console::logged)?;
         let machine = Machine {
             kernel: &kernel,
             initramfs: &initramfs,
             shape: args.shape,
+            nics: args.nics,
             tier: Tier::Live(&net),
             mode: "agent",
         };
@@ -197,10 +219,15 @@ pub(crate) fn shell(args: &GuestArgs) -> Result<()> {
     let programs = args.programs()?;
     let kernel = args.source.get(&args.kernel, &Progress::spinner())?;
     let initramfs = initramfs::pack(&kernel, &programs)?;
-    let net = Net::create(args.shape.cpus())?;
-    let tier = Tier::Live(&net);
-    let machine =
-        Machine { kernel: &kernel, initramfs: &initramfs, shape: args.shape, tier, mode: "shell" };
+    let net = args.net()?;
+    let machine = Machine {
+        kernel: &kernel,
+        initramfs: &initramfs,
+        shape: args.shape,
+        nics: args.nics,
+        tier: Tier::Live(&net),
+        mode: "shell",
+    };
     println!("Ctrl-D ends the guest, Ctrl-A X kills it");
     machine.run_here()
 }

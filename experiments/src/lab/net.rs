@@ -1,9 +1,9 @@
-//! The lab's network: a nameless network namespace with one multi-queue tap, the guest's cable.
-//! Both live only as long as descriptors of this process and of QEMU refer to them: whatever way
-//! the processes end, the kernel takes everything down, and nothing is left to clean.
+//! The lab's network: a nameless network namespace with a multi-queue tap for each of the guest's
+//! NICs, its cable. All live only as long as descriptors of this process and of QEMU refer to them:
+//! whatever way the processes end, the kernel takes everything down, and nothing is left to clean.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::Command;
 use std::thread;
@@ -14,49 +14,83 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 use super::tool;
 
-/// The host's end of the cable.
-pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 42, 0, 1);
-/// The guest's end.
-pub(crate) const GUEST: Ipv4Addr = Ipv4Addr::new(10, 42, 0, 2);
-/// Length of the network prefix of both.
+/// The guest's end of the first cable.
+pub(crate) const GUEST: Ipv4Addr = guest(0);
+/// Length of the network prefix of both ends.
 pub(crate) const PREFIX: u8 = 30;
-const TAP: &str = "tap0";
 
-/// The namespace and the tap in it.
+/// The namespace and the taps in it.
 #[derive(Debug)]
 pub(crate) struct Net {
     namespace: OwnedFd,
-    queues: Vec<OwnedFd>,
+    /// Descriptors of each tap's queues.
+    taps: Vec<Vec<OwnedFd>>,
+}
+
+/// The guest's end of a cable, by its number.
+const fn guest(cable: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 42, cable, 2)
+}
+
+/// The MAC address of the NIC at a cable, by which the guest knows which that is.
+pub(super) fn mac(cable: u8) -> String {
+    format!("52:54:00:00:00:{cable:02x}")
+}
+
+/// Arguments of `ip` that give the host's end of a cable its address and set it up.
+fn host_end(cable: u8) -> [String; 2] {
+    [
+        format!("address add 10.42.{cable}.1/{PREFIX} dev tap{cable}"),
+        format!("link set tap{cable} up"),
+    ]
 }
 
 impl Net {
-    /// Makes the namespace and a tap with `queues` queues, up and with the host's address.
+    /// Makes the namespace and `taps` taps with `queues` queues each, up and with the host's
+    /// addresses.
     ///
     /// # Errors
     /// Without root or `/dev/net/tun`; says which.
-    pub(crate) fn create(queues: usize) -> Result<Self> {
+    pub(crate) fn create(taps: usize, queues: usize) -> Result<Self> {
         ensure!(
             rustix::process::geteuid().is_root(),
             "the lab makes a network namespace and a tap device: run it as root"
         );
-        let (namespace, queues) = elsewhere(move || {
+        let (namespace, taps) = elsewhere(move || {
             // SAFETY: only this short-lived thread's network namespace changes; no memory or
             // descriptor is unshared.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.context("making a namespace")?;
             let namespace = File::open("/proc/thread-self/ns/net").context("opening it")?;
-            let queues = (0..queues).map(|_| tap::open_queue(TAP)).collect::<Result<Vec<_>>>()?;
-            Ok((OwnedFd::from(namespace), queues))
+            let tap = |name: String| (0..queues).map(|_| tap::open_queue(&name)).collect();
+            let taps = (0..taps).map(|cable| tap(format!("tap{cable}")));
+            Ok((OwnedFd::from(namespace), taps.collect::<Result<Vec<_>>>()?))
         })
         .context("setting up the lab's network")?;
-        let net = Self { namespace, queues };
-        net.ip(&["address", "add", &format!("{HOST}/{PREFIX}"), "dev", TAP])?;
-        net.ip(&["link", "set", TAP, "up"])?;
+        let net = Self { namespace, taps };
+        for arguments in net.cables().flat_map(host_end) {
+            tool::output(net.command("ip").args(arguments.split(' ')), "ip")?;
+        }
         Ok(net)
     }
 
-    /// One descriptor per queue, for QEMU to inherit.
-    pub(crate) fn queues(&self) -> &[OwnedFd] {
-        &self.queues
+    /// One descriptor per queue of each tap, for QEMU to inherit.
+    pub(crate) fn taps(&self) -> &[Vec<OwnedFd>] {
+        &self.taps
+    }
+
+    /// Queues of each tap.
+    pub(crate) fn queues(&self) -> usize {
+        self.taps.first().map_or(0, Vec::len)
+    }
+
+    /// The guest's addresses, one for each NIC.
+    pub(crate) fn guests(&self) -> Vec<IpAddr> {
+        self.cables().map(|cable| guest(cable).into()).collect()
+    }
+
+    /// Numbers of the cables: a guest has 64 nodes at most.
+    pub(super) fn cables(&self) -> impl Iterator<Item = u8> {
+        0..self.taps.len() as u8
     }
 
     /// A command that will run inside the namespace and not outlive this process.
@@ -82,14 +116,19 @@ impl Net {
     /// # Errors
     /// When the kernel refuses it.
     pub(crate) fn steer(&self, program: Option<BorrowedFd<'_>>) -> Result<()> {
-        let queue = self.queues.first().context("the tap has no queue")?;
         let program = program.map_or(-1, |program| program.as_raw_fd());
-        tap::set_steering(queue.as_fd(), program)
+        for queues in &self.taps {
+            let queue = queues.first().context("the tap has no queue")?;
+            tap::set_steering(queue.as_fd(), program)?;
+        }
+        Ok(())
     }
+}
 
-    fn ip(&self, arguments: &[&str]) -> Result<()> {
-        tool::output(self.command("ip").args(arguments), "ip").map(drop)
-    }
+/// Words for the guest kernel's command line by which `init.sh` numbers NICs and gives them addresses.
+pub(super) fn kernel_words(cables: impl Iterator<Item = u8>) -> String {
+    let word = |cable| format!("lab.nic={},{}/{PREFIX}", mac(cable), guest(cable));
+    cables.map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs `work` on a thread of its own, so that changing namespace there leaves ours alone.
@@ -142,5 +181,20 @@ mod tap {
                 .context("steering the tap's queues (TUNSETSTEERINGEBPF, Linux ≥ 4.16)");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cable_is_a_network_of_its_own() {
+        assert_eq!(host_end(0), ["address add 10.42.0.1/30 dev tap0", "link set tap0 up"]);
+        assert_eq!(host_end(1), ["address add 10.42.1.1/30 dev tap1", "link set tap1 up"]);
+        assert_eq!(
+            kernel_words(0..2),
+            "lab.nic=52:54:00:00:00:00,10.42.0.2/30 lab.nic=52:54:00:00:00:01,10.42.1.2/30"
+        );
     }
 }

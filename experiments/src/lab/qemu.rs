@@ -1,7 +1,7 @@
 //! QEMU: the machine a guest gets, and the process that emulates it.
 
 use std::io::{BufRead, BufReader, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::thread;
@@ -12,7 +12,7 @@ use super::console::Console;
 use super::emulator::Emulator;
 use super::kernel::Kernel;
 use super::net::{self, Net};
-use super::shape::{Shape, words};
+use super::shape::{Nics, Shape, words};
 use super::tool::{self, Running};
 
 /// What runs the guest's instructions, for the record; [`Tier`] says how it is asked for.
@@ -24,9 +24,9 @@ const CLOCK_SHIFT: u32 = 2;
 /// the time in which all of them idled.
 pub(crate) const NANOSECONDS_PER_INSTRUCTION: u32 = 1 << CLOCK_SHIFT;
 
-/// How the guest keeps time and what its NIC is plugged into.
+/// How the guest keeps time and what its NICs are plugged into.
 pub(crate) enum Tier<'a> {
-    /// Real time, the NIC on a tap: traffic comes from this machine.
+    /// Real time, each NIC on a tap: traffic comes from this machine.
     Live(&'a Net),
     /// A clock that counts instructions and two NICs on a hub inside QEMU: runs repeat exactly.
     /// The serial console goes to this file, which must be a regular one: a pipe that is full
@@ -38,14 +38,12 @@ impl Tier<'_> {
     fn arguments(&self) -> Vec<String> {
         match self {
             Self::Live(net) => {
-                let fds: Vec<String> =
-                    net.queues().iter().map(|queue| queue.as_raw_fd().to_string()).collect();
-                let vectors = 2 * fds.len() + 2;
-                words(&format!(
-                    "-accel tcg,thread=multi -cpu max -serial mon:stdio -netdev tap,id=net0,fds={},vhost=off \
-                     -device virtio-net-pci,netdev=net0,bus=nicport,mq=on,vectors={vectors},romfile=",
-                    fds.join(":")
-                ))
+                let mut arguments = words("-accel tcg,thread=multi -cpu max -serial mon:stdio");
+                for (cable, queues) in net.cables().zip(net.taps()) {
+                    let fds: Vec<RawFd> = queues.iter().map(AsRawFd::as_raw_fd).collect();
+                    arguments.extend(nic_on_tap(cable, &fds));
+                }
+                arguments
             }
             // Serial output only, as even the end of a standard input is an event from outside;
             // -seed, or the kernel is handed a random number at boot; tb-size (MiB), or it depends
@@ -55,7 +53,7 @@ impl Tier<'_> {
                  -chardev file,id=console,path=/proc/self/fd/{} -serial chardev:console \
                  -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed \
                  -netdev hubport,id=net0,hubid=0 -netdev hubport,id=net1,hubid=0 \
-                 -device virtio-net-pci,netdev=net0,bus=nicport,ioeventfd=off,tx=timer,romfile= \
+                 -device virtio-net-pci,netdev=net0,bus=nicport0,ioeventfd=off,tx=timer,romfile= \
                  -device virtio-net-pci,netdev=net1,bus=pcie.0,ioeventfd=off,tx=timer,romfile=",
                 console.as_raw_fd()
             )),
@@ -65,10 +63,22 @@ impl Tier<'_> {
     /// Words for the kernel's command line.
     fn kernel_words(&self) -> String {
         match self {
-            Self::Live(_) => format!("lab.address={}/{}", net::GUEST, net::PREFIX),
+            Self::Live(net) => net::kernel_words(net.cables()),
             Self::Deterministic(_) => "nokaslr norandmaps random.trust_cpu=off".to_owned(),
         }
     }
+}
+
+/// A NIC whose queues are those of a tap, by their descriptors.
+fn nic_on_tap(cable: u8, queues: &[RawFd]) -> Vec<String> {
+    let fds: Vec<String> = queues.iter().map(RawFd::to_string).collect();
+    words(&format!(
+        "-netdev tap,id=net{cable},fds={},vhost=off \
+         -device virtio-net-pci,netdev=net{cable},bus=nicport{cable},mac={},mq=on,vectors={},romfile=",
+        fds.join(":"),
+        net::mac(cable),
+        2 * fds.len() + 2
+    ))
 }
 
 /// A guest to start.
@@ -79,6 +89,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) initramfs: &'a OwnedFd,
     /// Its CPUs.
     pub(crate) shape: Shape,
+    /// Where its NICs are; as many as there are taps.
+    pub(crate) nics: Nics,
     /// Its clock and network.
     pub(crate) tier: Tier<'a>,
     /// What its first process does; see `init.sh`.
@@ -93,7 +105,7 @@ impl Machine<'_> {
              -machine q35 -m",
         );
         arguments.push(format!("{}G", self.shape.sockets));
-        arguments.extend(self.shape.arguments());
+        arguments.extend(self.shape.arguments(self.nics));
         arguments.extend(self.tier.arguments());
         let initramfs = format!("/proc/self/fd/{}", self.initramfs.as_raw_fd());
         // tsc=reliable: without it the guest falls back to the hpet, whose every read is an exit.
@@ -115,11 +127,15 @@ impl Machine<'_> {
         tool::die_with_us(&mut command);
         tool::inherit(&mut command, std::slice::from_ref(self.initramfs));
         match &self.tier {
-            Tier::Live(net) => tool::inherit(&mut command, net.queues()),
-            Tier::Deterministic(console) => {
-                tool::inherit(&mut command, std::slice::from_ref(*console))
+            Tier::Live(net) => {
+                for queues in net.taps() {
+                    tool::inherit(&mut command, queues);
+                }
             }
-        };
+            Tier::Deterministic(console) => {
+                tool::inherit(&mut command, std::slice::from_ref(*console));
+            }
+        }
         Ok(command)
     }
 
@@ -175,6 +191,12 @@ impl Qemu {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_nic_has_its_own_port_and_tap() {
+        let nics = [nic_on_tap(0, &[5, 6]), nic_on_tap(1, &[7, 8])].concat();
+        insta::assert_snapshot!(nics.join("\n"));
+    }
 
     #[test]
     fn the_deterministic_tier_has_no_way_in_from_outside() {

@@ -1,15 +1,16 @@
-//! The CPUs of a guest, and QEMU's arguments for them.
+//! The CPUs of a guest and the places of its NICs, and QEMU's arguments for them.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use anyhow::{Error, Result, bail, ensure};
+use clap::ValueEnum;
 
 /// Memory of each NUMA node.
 const NODE_MEMORY: &str = "1G";
 
-/// CPUs of the guest. Every socket is a NUMA node with its share of the CPUs and of the memory;
-/// the NIC hangs on the last.
+/// CPUs of the guest. Every socket is a NUMA node with its share of the CPUs and of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Sockets, each a NUMA node.
@@ -20,14 +21,34 @@ pub(crate) struct Shape {
     pub(crate) threads: usize,
 }
 
+/// NUMA nodes of the guest that have a NIC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Nics {
+    /// The last.
+    #[default]
+    LastNode,
+    /// All, one NIC each.
+    EachNode,
+}
+
+impl Nics {
+    /// The nodes, in the order of the NICs.
+    pub(crate) fn nodes(self, shape: Shape) -> Range<usize> {
+        match self {
+            Self::LastNode => shape.sockets - 1..shape.sockets,
+            Self::EachNode => 0..shape.sockets,
+        }
+    }
+}
+
 impl Shape {
     /// All CPUs of the guest.
     pub(crate) fn cpus(self) -> usize {
         self.sockets * self.cores * self.threads
     }
 
-    /// Arguments for CPUs, memory, nodes and their distances.
-    pub(super) fn arguments(self) -> Vec<String> {
+    /// Arguments for CPUs, memory, nodes, their distances, and a port for each NIC.
+    pub(super) fn arguments(self, nics: Nics) -> Vec<String> {
         let Self { sockets, cores, threads } = self;
         let per_node = cores * threads;
         let mut arguments = words(&format!(
@@ -46,11 +67,14 @@ impl Shape {
                 arguments.extend(words(&format!("-numa dist,src={from},dst={to},val=21")));
             }
         }
-        arguments.extend(words(&format!(
-            "-device pxb-pcie,id=nicbus,bus_nr=128,numa_node={},bus=pcie.0 \
-             -device pcie-root-port,id=nicport,bus=nicbus,chassis=1",
-            sockets - 1
-        )));
+        for (nic, node) in nics.nodes(self).enumerate() {
+            // The port's far side is a bus as well.
+            let (bus, chassis) = (128 + 2 * nic, nic + 1);
+            arguments.extend(words(&format!(
+                "-device pxb-pcie,id=nicbus{nic},bus_nr={bus},numa_node={node},bus=pcie.0 \
+                 -device pcie-root-port,id=nicport{nic},bus=nicbus{nic},chassis={chassis}"
+            )));
+        }
         arguments
     }
 }
@@ -103,6 +127,13 @@ mod tests {
     #[test]
     fn the_nic_hangs_on_the_last_node() {
         let shape: Shape = "2x2".parse().unwrap();
-        insta::assert_snapshot!(shape.arguments().join("\n"));
+        insta::assert_snapshot!(shape.arguments(Nics::default()).join("\n"));
+    }
+
+    #[test]
+    fn or_on_each() {
+        let arguments = "2x2".parse::<Shape>().unwrap().arguments(Nics::EachNode);
+        let of_nics: Vec<_> = arguments.iter().filter(|word| word.contains("nicbus")).collect();
+        insta::assert_debug_snapshot!(of_nics);
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use super::facts::Facts;
+use super::facts::{Facts, Nic};
 use super::net::Net;
 use super::steering_program;
 use crate::guest::Link;
@@ -16,7 +16,7 @@ pub(crate) enum Steering {
     /// The driver's own spread of IRQs and XPS; the tap sends a flow to the queue the guest last
     /// sent it from. The home follows the thread, as with perfect aRFS.
     Auto,
-    /// A hash of the flow chooses the queue, as with RSS; the queues' IRQs are pinned on the
+    /// A hash of the flow chooses the queue, as with RSS; the queues' IRQs are pinned on their
     /// NIC's node, as an operator's affinity script does.
     Hash,
     /// A rule chooses the queue (the client's port), as with ntuple filters; IRQs as for `hash`.
@@ -41,20 +41,23 @@ impl Steering {
 /// What steers the packets of one guest, with what the driver had set at boot.
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// IRQ affinities, then XPS masks, as the driver set them: path and value.
-    of_driver: Vec<(String, String)>,
+    /// IRQ affinities as the driver set them: path and value.
+    irqs: Vec<(String, String)>,
+    /// XPS masks likewise.
+    xps: Vec<(String, String)>,
     by_port: OwnedFd,
 }
 
 impl Wheel {
     /// Records the driver's settings of a guest that was just booted.
     pub(crate) fn new(link: &mut Link, net: &Net, facts: &Facts) -> Result<Self> {
-        let paths = facts.queue_irqs.iter().map(|irq| irq.affinity_path()).chain(facts.xps_paths());
-        let of_driver = paths
-            .map(|path| link.read(&path).map(|value| (path, value)))
-            .collect::<Result<Vec<_>>>()?;
-        let by_port = steering_program::load(net.queues().len())?;
-        Ok(Self { of_driver, by_port })
+        let mut read = |path: String| link.read(&path).map(|value| (path, value));
+        let irqs = facts.nics.iter().flat_map(|nic| &nic.queue_irqs).map(|irq| irq.affinity_path());
+        let irqs = irqs.map(&mut read).collect::<Result<_>>()?;
+        let xps =
+            facts.nics.iter().flat_map(Nic::xps_paths).map(&mut read).collect::<Result<_>>()?;
+        let by_port = steering_program::load(net.queues())?;
+        Ok(Self { irqs, xps, by_port })
     }
 
     /// Puts the guest in a world.
@@ -68,15 +71,12 @@ impl Wheel {
         net: &Net,
         facts: &Facts,
     ) -> Result<()> {
-        let settings = match to {
-            Steering::Auto => self.of_driver.clone(),
-            Steering::Hash | Steering::Explicit => pinned_irqs(facts)?,
-            Steering::Spread => {
-                let of_driver = self.of_driver.iter().cloned();
-                of_driver.take(facts.queue_irqs.len()).chain(no_xps(facts)).collect()
-            }
+        let irqs = match to {
+            Steering::Auto | Steering::Spread => self.irqs.clone(),
+            Steering::Hash | Steering::Explicit => pinned_irqs(facts),
         };
-        for (path, value) in &settings {
+        let xps = if to == Steering::Auto { self.xps.clone() } else { no_xps(facts) };
+        for (path, value) in irqs.iter().chain(&xps) {
             set(link, path, value).with_context(|| format!("steering: {}", to.name()))?;
         }
         net.steer((to == Steering::Explicit).then(|| self.by_port.as_fd()))
@@ -84,16 +84,17 @@ impl Wheel {
 }
 
 /// Without XPS the transmit queue is a hash, and the tap's receive queue follows it.
-fn no_xps(facts: &Facts) -> impl Iterator<Item = (String, String)> + '_ {
-    facts.xps_paths().map(|path| (path, "0".to_owned()))
+fn no_xps(facts: &Facts) -> Vec<(String, String)> {
+    facts.nics.iter().flat_map(Nic::xps_paths).map(|path| (path, "0".to_owned())).collect()
 }
 
-/// Queue IRQs one by one on the NIC's CPUs, and no XPS.
-fn pinned_irqs(facts: &Facts) -> Result<Vec<(String, String)>> {
-    ensure!(!facts.nic_cpus.is_empty(), "the guest's NIC has no local CPUs to pin its IRQs on");
-    let cpu = |queue: usize| facts.nic_cpus[queue % facts.nic_cpus.len()].to_string();
-    let irqs = facts.queue_irqs.iter().map(|irq| (irq.affinity_path(), cpu(irq.queue)));
-    Ok(irqs.chain(no_xps(facts)).collect())
+/// Each NIC's queue IRQs one by one on its CPUs.
+fn pinned_irqs(facts: &Facts) -> Vec<(String, String)> {
+    let of_nic = |nic: &Nic| -> Vec<_> {
+        let cpu = |queue: usize| nic.cpus[queue % nic.cpus.len()].to_string();
+        nic.queue_irqs.iter().map(|irq| (irq.affinity_path(), cpu(irq.queue))).collect()
+    };
+    facts.nics.iter().flat_map(of_nic).collect()
 }
 
 /// Writes a setting.
@@ -107,4 +108,34 @@ pub(crate) fn set(link: &mut Link, path: &str, value: &str) -> Result<()> {
     let plain = |text: &str| text.trim_start_matches(['0', ',']).to_owned();
     ensure!(plain(&read) == plain(value), "{path} reads {read:?} after {value:?} was written");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::facts::QueueIrq;
+
+    #[test]
+    fn each_nics_irqs_are_pinned_on_its_own_node() {
+        let nic = |name: &str, node: usize, cpus: [usize; 2], irqs: [u32; 3]| Nic {
+            name: name.to_owned(),
+            node,
+            cpus: cpus.into(),
+            queue_irqs: irqs
+                .into_iter()
+                .zip(0..)
+                .map(|(irq, queue)| QueueIrq { irq, queue })
+                .collect(),
+            tx_queues: 1,
+        };
+        let nics = vec![nic("eth0", 0, [0, 1], [26, 27, 28]), nic("eth1", 1, [2, 3], [36, 37, 38])];
+        let facts = Facts { nodes: vec![vec![0, 1], vec![2, 3]], nics };
+        let pinned = pinned_irqs(&facts).into_iter();
+        let pinned = pinned.map(|(path, cpu)| format!("{}={cpu}", path.split('/').nth(3).unwrap()));
+        let expected = ["26=0", "27=1", "28=0", "36=2", "37=3", "38=2"];
+        assert_eq!(pinned.collect::<Vec<_>>(), expected);
+        let xps = no_xps(&facts).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+        let path = |nic| format!("/sys/class/net/{nic}/queues/tx-0/xps_cpus");
+        assert_eq!(xps, [path("eth0"), path("eth1")]);
+    }
 }

@@ -178,7 +178,7 @@ impl Agent {
         );
         let mut command = Command::new(std::env::current_exe()?);
         // With this thread, that is: it serves one conversation.
-        tool::die_with_us(command.args(load.arguments(to)));
+        tool::die_with_us(command.args(load.arguments(&[to])));
         eprintln!(
             "{to}: {} long flows, {} RPC connections, {:.0} s",
             load.long_flows,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The measured machine's CPUs, and the NIC that the traffic came in by. The NIC's own place is in
-/// `environment`.
+/// `environment`. Where there were several NICs, this is about the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Topology {
     /// NUMA nodes that have CPUs.
@@ -18,6 +18,20 @@ pub(crate) struct Topology {
     /// Name of the NIC.
     pub(crate) nic: String,
     /// Queues of the NIC by steering world, as they were before its first sample.
+    pub(crate) queues: IndexMap<String, Vec<Queue>>,
+    /// The others, where the traffic came in by several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) other_nics: Vec<OtherNic>,
+}
+
+/// A NIC besides the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct OtherNic {
+    /// Its name.
+    pub(crate) name: String,
+    /// NUMA node it hangs on; null where that is unknown.
+    pub(crate) node: Option<u32>,
+    /// Its queues by steering world.
     pub(crate) queues: IndexMap<String, Vec<Queue>>,
 }
 

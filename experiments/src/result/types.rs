@@ -103,9 +103,9 @@ pub(crate) struct Environment {
     pub(crate) shape: Option<String>,
     /// CPUs of the measured machine.
     pub(crate) cpus: Option<u32>,
-    /// NUMA node the NIC hangs on.
+    /// NUMA node the NIC hangs on: of several, the first.
     pub(crate) nic_node: Option<u32>,
-    /// CPUs local to the NIC, as a list like `2-3`.
+    /// CPUs local to that NIC, as a list like `2-3`.
     pub(crate) nic_cpus: Option<String>,
     /// How the IOMMU treats the NIC's memory accesses, as the type of its group in sysfs: `DMA` and
     /// `DMA-FQ` translate them, `identity` lets them pass; `none` where the NIC is in no group, so

@@ -21,6 +21,7 @@ use super::tuning;
 use super::workload::WorkloadArgs;
 use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
+use crate::lab::shape::Nics;
 use crate::lab::steering::Steering;
 use crate::lab::tool;
 use crate::report;
@@ -125,6 +126,11 @@ impl AbArgs {
             self.workload.check_own("the agent")?;
         } else if self.arms.iter().any(|arm| arm.pinned) {
             ensure!(
+                self.guest.nics == Nics::LastNode,
+                "the pinned arm puts RPCs on a node without a NIC, and with --nics each-node there is \
+                 none: leave it out (--arms default,scx_steer)"
+            );
+            ensure!(
                 self.guest.shape.sockets > 1,
                 "the pinned arm puts RPCs on another node than the NIC's: use a --shape with two \
                  nodes or leave it out of --arms"
@@ -191,8 +197,8 @@ impl AbArgs {
 
     fn header(&self, command: Vec<String>, bed: &mut dyn Bed) -> Result<Header> {
         let mut warnings = bed.doubts()?;
-        let nic = bed.nic().to_owned();
-        let topology = topology::read(bed.link(), &nic)
+        let nics: Vec<_> = bed.nics().into_iter().map(|nic| nic.name).collect();
+        let topology = topology::read(bed.link(), &nics)
             .map_err(|why| warnings.push(format!("where the CPUs are is not known: {why:#}")));
         Ok(Header {
             subject: arm::subject(&self.arms).to_owned(),
@@ -218,7 +224,9 @@ fn measure(args: &AbArgs, command: Vec<String>, progress: &Progress) -> Result<A
     let begun = Instant::now();
     for (nth, world) in (1..).zip(&worlds) {
         bed.turn(world)?;
-        run.look_at_queues(&mut *bed, world);
+        if let Some(topology) = &mut run.header.topology {
+            topology::look_at_queues(topology, bed.link(), world);
+        }
         let mut end = args.rounds.end(begun, f64::from(nth) / worlds.len() as f64);
         for round in 0.. {
             if let Err(error) = run.round(args, &mut *bed, world, round, &mut random, progress) {
@@ -254,14 +262,6 @@ struct Run {
 }
 
 impl Run {
-    /// Records on which CPUs the NIC's queues interrupt in a world.
-    fn look_at_queues(&mut self, bed: &mut dyn Bed, world: &str) {
-        if let Some(topology) = &mut self.header.topology {
-            let queues = topology::queues(bed.link(), &topology.nic);
-            topology.queues.insert(world.to_owned(), queues);
-        }
-    }
-
     /// Every arm once, in random order.
     fn round(
         &mut self,

@@ -16,7 +16,7 @@ use super::generator::Generators;
 use super::layout::Layout;
 use super::workload::WorkloadArgs;
 use super::{sample, scheduler};
-use crate::lab::facts::Facts;
+use crate::lab::facts::{Facts, Nic};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::progress::Progress;
 use crate::lab::steering::{Steering, Wheel};
@@ -64,6 +64,7 @@ pub(crate) fn run(mut args: AdaptArgs) -> Result<()> {
     args.workload.check()?;
     args.workload.check_own("lab adapt")?;
     args.workload.check_traced()?;
+    args.guest.check_one_nic("lab adapt")?;
     ensure!(
         args.arms.iter().all(|arm| arm.tunings.is_empty()),
         "lab adapt moves the IRQs itself and sets nothing: leave what follows a + out of --arms"
@@ -71,8 +72,11 @@ pub(crate) fn run(mut args: AdaptArgs) -> Result<()> {
     args.workload.trace_long = true;
     let progress = Progress::rounds(args.rounds.into());
     let mut guest = Guest::boot(&args.guest, None, &progress)?;
-    let facts = Facts::read(&mut guest.link)?;
-    ensure!(facts.nic_cpus.len() > 1, "the NIC's node has one CPU: IRQs have nowhere to move to");
+    let facts = Facts::read(&mut guest.link, &guest.net)?;
+    ensure!(
+        facts.nics[0].cpus.len() > 1,
+        "the NIC's node has one CPU: IRQs have nowhere to move to"
+    );
     let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
     let new = |arm: &Arm| Times {
         scheduler: arm.name.clone(),
@@ -149,8 +153,8 @@ fn one(
 /// Moves each queue's IRQ to the next CPU of the NIC's node; gives the moment before, in
 /// milliseconds of the guest's monotonic clock, to 10 ms.
 fn move_irqs(guest: &mut Guest, facts: &Facts) -> Result<f64> {
-    let cpus = &facts.nic_cpus;
-    let moves = facts.queue_irqs.iter().map(|irq| {
+    let Nic { cpus, queue_irqs, .. } = &facts.nics[0];
+    let moves = queue_irqs.iter().map(|irq| {
         let cpu = cpus[(irq.queue + 1) % cpus.len()];
         format!(" && echo {cpu} > {}", irq.affinity_path())
     });
@@ -163,7 +167,8 @@ fn move_irqs(guest: &mut Guest, facts: &Facts) -> Result<f64> {
 
 fn add(times: &mut Times, traces: &[Trace], moved_at_ms: f64, facts: &Facts) {
     for trace in traces {
-        let local = settled(trace.until(moved_at_ms), |seen| facts.nic_cpus.contains(&seen.cpu));
+        let local =
+            settled(trace.until(moved_at_ms), |seen| facts.local_cpus().contains(&seen.cpu));
         times.new_flow_ms.push(local);
         // Before the first packet of the new CPU there is nothing to follow.
         let home = trace.until(moved_at_ms).last().map(|seen| seen.packets_on);

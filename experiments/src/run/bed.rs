@@ -13,6 +13,15 @@ use super::workload::WorkloadArgs;
 use crate::guest::Link;
 use crate::result::Environment;
 
+/// A NIC of such a machine.
+#[derive(Debug, Clone)]
+pub(super) struct BedNic {
+    /// Its name.
+    pub(super) name: String,
+    /// CPUs local to it; none where that is unknown.
+    pub(super) cpus: Vec<usize>,
+}
+
 /// A machine that is ready for samples.
 pub(super) trait Bed {
     /// The line to it.
@@ -21,11 +30,8 @@ pub(super) trait Bed {
     /// Where the workload's programs run on it.
     fn layout(&self) -> &Layout;
 
-    /// The NIC that the traffic comes in by.
-    fn nic(&self) -> &str;
-
-    /// CPUs local to that NIC; none where that is unknown.
-    fn nic_cpus(&self) -> Vec<usize>;
+    /// The NICs that the traffic comes in by; at least one.
+    fn nics(&self) -> Vec<BedNic>;
 
     /// Where settings are written down before they are changed, on a machine that outlives the run.
     fn journal(&self) -> Option<Journal>;

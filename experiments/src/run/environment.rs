@@ -11,7 +11,7 @@ use super::host::Nic;
 use super::layout::Layout;
 use crate::guest::Link;
 use crate::lab::emulator::Emulator;
-use crate::lab::facts::{self, Facts, NIC, joined};
+use crate::lab::facts::{self, Facts, joined};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::{qemu, tool};
 use crate::remote::{About, Agent};
@@ -23,6 +23,7 @@ use crate::result::Environment;
 /// When the guest does not answer.
 pub(super) fn of_guest(guest: &mut Guest, args: &GuestArgs, facts: &Facts) -> Result<Environment> {
     let host = About::here();
+    let nic = &facts.nics[0];
     Ok(Environment {
         started: now(),
         accelerator: Some(qemu::ACCELERATOR.to_owned()),
@@ -30,9 +31,9 @@ pub(super) fn of_guest(guest: &mut Guest, args: &GuestArgs, facts: &Facts) -> Re
         kernel_package: Some(guest.kernel.packages.join(", ")),
         shape: Some(args.shape.to_string()),
         cpus: u32::try_from(args.shape.cpus()).ok(),
-        nic_node: u32::try_from(facts.nic_node).ok(),
-        nic_cpus: Some(joined(&facts.nic_cpus)),
-        nic_iommu: facts::iommu(&mut guest.link, NIC),
+        nic_node: u32::try_from(nic.node).ok(),
+        nic_cpus: Some(joined(&nic.cpus)),
+        nic_iommu: facts::iommu(&mut guest.link, &nic.name),
         subject_version: subject_version(&mut guest.link)?,
         host_cpu: host.cpu,
         host_cpus: host.cpus,

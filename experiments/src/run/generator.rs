@@ -38,7 +38,8 @@ impl Generators {
         source_port: u16,
     ) -> Result<Self> {
         let (warm, window) = (Instant::now() + warmup, workload.duration());
-        let iperf = workload.iperf_clients(warmup, source_port);
+        let guests = net.guests();
+        let iperf = workload.iperf_clients(&guests, warmup, source_port);
         let start = |argv: &Vec<String>| Generator::start(command(net, argv)?);
         let iperf = iperf.iter().map(start).collect::<Result<Vec<_>>>()?;
         let tool = workload.rpc_tool;
@@ -50,7 +51,7 @@ impl Generators {
             None
         } else {
             let mut command = net.command(std::env::current_exe()?);
-            command.args(load.arguments(net::GUEST.into())).args(tool.client_flags());
+            command.args(load.arguments(&guests)).args(tool.client_flags());
             Some(Client::start(command)?)
         };
         Ok(Self { client, iperf, rpc, warm, window, deadline: warm + window + GRACE })

@@ -9,7 +9,7 @@ use anyhow::{Context, Error, Result, ensure};
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::bed::Bed;
+use super::bed::{Bed, BedNic};
 use super::environment;
 use super::generator::Generators;
 use super::layout::Layout;
@@ -17,7 +17,7 @@ use super::setup::SetupArgs;
 use super::tuning::Journal;
 use super::workload::WorkloadArgs;
 use crate::guest::{Link, Silent};
-use crate::lab::facts::{self, Facts};
+use crate::lab::facts::{Facts, Nic};
 use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS, STALE_CODE};
 use crate::lab::progress::Progress;
 use crate::lab::steering::{Steering, Wheel};
@@ -72,7 +72,7 @@ fn boot(plan: Plan<'_>, boot: u32) -> Result<Ready> {
 
 fn prepare(guest: &mut Guest, setup: &SetupArgs) -> Result<(Facts, Wheel)> {
     setup.apply(guest)?;
-    let facts = Facts::read(&mut guest.link)?;
+    let facts = Facts::read(&mut guest.link, &guest.net)?;
     let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
     Ok((facts, wheel))
 }
@@ -86,12 +86,9 @@ impl Bed for GuestBed<'_> {
         &self.ready.layout
     }
 
-    fn nic(&self) -> &str {
-        facts::NIC
-    }
-
-    fn nic_cpus(&self) -> Vec<usize> {
-        self.ready.facts.nic_cpus.clone()
+    fn nics(&self) -> Vec<BedNic> {
+        let of = |nic: &Nic| BedNic { name: nic.name.clone(), cpus: nic.cpus.clone() };
+        self.ready.facts.nics.iter().map(of).collect()
     }
 
     /// Its settings go with it.
@@ -102,7 +99,7 @@ impl Bed for GuestBed<'_> {
     /// With the port rule of `explicit`, flow i then meets queue i, and the CPU that an operator who
     /// pins threads by hand gives it.
     fn source_ports(&self) -> (Range<u16>, u16) {
-        (PORTS, self.ready.guest.net.queues().len() as u16)
+        (PORTS, self.ready.guest.net.queues() as u16)
     }
 
     fn environment(&mut self) -> Result<Environment> {

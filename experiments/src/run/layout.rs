@@ -22,7 +22,7 @@ impl Layout {
     pub(super) fn of_guest(facts: &Facts) -> Self {
         Self {
             nodes: facts.nodes.clone(),
-            long_cpus: facts.nic_cpus.clone(),
+            long_cpus: facts.local_cpus(),
             rpc_cpus: facts.remote_cpus(),
             address: Ipv4Addr::UNSPECIFIED.into(),
         }

@@ -29,11 +29,11 @@ impl Unsupported {
 #[derive(Debug, Args)]
 pub(super) struct SetupArgs {
     /// A shell command to run in the guest before anything is measured; may be repeated. Its NIC is
-    /// eth0.
+    /// eth0; with --nics each-node that of node N is ethN.
     #[arg(long, value_name = "COMMAND")]
     setup_guest: Vec<String>,
     /// The same at the other end of the cable, in the lab's network namespace on this machine. The
-    /// device is tap0.
+    /// device is tap0, and tapN at ethN.
     #[arg(long, value_name = "COMMAND")]
     setup_peer: Vec<String>,
 }

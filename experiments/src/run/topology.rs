@@ -1,21 +1,20 @@
-//! Where the measured machine's CPUs are, and on which of them its NIC's queues interrupt: read from
+//! Where the measured machine's CPUs are, and on which of them its NICs' queues interrupt: read from
 //! its sysfs and procfs, alike in a guest and on a host.
 
-use std::collections::BTreeSet;
-
-use anyhow::Result;
+use anyhow::{Context, Result};
 use indexmap::IndexMap;
 
 use crate::guest::Link;
 use crate::lab::facts::{self, joined};
-use crate::result::topology::{Cache, Node, Queue, Topology};
+use crate::result::topology::{Cache, Node, OtherNic, Queue, Topology};
 use crate::traffic::cpus::CpuList;
 
 /// Nodes, caches and cores; the queues are another's in each world.
 ///
 /// # Errors
 /// When sysfs does not tell of nodes or cores.
-pub(super) fn read(link: &mut Link, nic: &str) -> Result<Topology> {
+pub(super) fn read(link: &mut Link, nics: &[String]) -> Result<Topology> {
+    let (nic, others) = nics.split_first().context("there is no NIC")?;
     let numbered = facts::numbered_nodes(link)?;
     let mut caches: Vec<Cache> = Vec::new();
     let mut cores = Vec::new();
@@ -31,7 +30,13 @@ pub(super) fn read(link: &mut Link, nic: &str) -> Result<Topology> {
         Some(Node { node: u32::try_from(node).ok()?, cpus: normal(&joined(&cpus)) })
     });
     let nodes = nodes.collect();
-    Ok(Topology { nodes, caches, cores, nic: nic.to_owned(), queues: IndexMap::new() })
+    let other = |name: &String| OtherNic {
+        name: name.clone(),
+        node: facts::node_of(link, name).ok().and_then(|node| u32::try_from(node).ok()),
+        queues: IndexMap::new(),
+    };
+    let other_nics = others.iter().map(other).collect();
+    Ok(Topology { nodes, caches, cores, nic: nic.clone(), queues: IndexMap::new(), other_nics })
 }
 
 /// The cache of the highest level that a CPU has; `None` where the kernel does not know it.
@@ -46,14 +51,17 @@ fn last_cache(link: &mut Link, cpu: &str) -> Option<Cache> {
     caches.max_by_key(|cache| cache.level)
 }
 
-/// The NIC's queues as they interrupt now; none where it has no interrupts of its own.
-pub(super) fn queues(link: &mut Link, nic: &str) -> Vec<Queue> {
-    let device = format!("/sys/class/net/{nic}/device");
-    // A virtio device has no interrupts itself; the PCI device above it has.
-    let irqs = [&device, &format!("{device}/..")]
-        .iter()
-        .find_map(|device| link.list(&format!("{device}/msi_irqs")).ok());
-    let irqs: BTreeSet<u32> = irqs.iter().flatten().filter_map(|name| name.parse().ok()).collect();
+/// Records how the NICs' queues interrupt now, in a world.
+pub(super) fn look_at_queues(topology: &mut Topology, link: &mut Link, world: &str) {
+    topology.queues.insert(world.to_owned(), queues(link, &topology.nic));
+    for nic in &mut topology.other_nics {
+        nic.queues.insert(world.to_owned(), queues(link, &nic.name));
+    }
+}
+
+/// A NIC's queues; none where it has no interrupts of its own.
+fn queues(link: &mut Link, nic: &str) -> Vec<Queue> {
+    let irqs = facts::device_irqs(link, nic);
     let Ok(interrupts) = link.read("/proc/interrupts") else { return Vec::new() };
     let named = facts::named_irqs(&interrupts).filter(|(irq, _)| irqs.contains(irq));
     let queues = named.filter_map(|(irq, name)| {

@@ -2,7 +2,7 @@
 
 mod stages;
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result, ensure};
@@ -12,7 +12,6 @@ use clap::{Args, ValueEnum};
 use super::layout::Layout;
 use super::rpc_tool::{Calls, Needed, RpcTool, Server};
 use crate::lab::facts::joined;
-use crate::lab::net;
 use crate::result;
 use crate::traffic::load::Load;
 use crate::traffic::long::{Direction, Reads, word};
@@ -237,15 +236,20 @@ impl WorkloadArgs {
         })
     }
 
-    /// The iperf3 clients on the host.
-    pub(super) fn iperf_clients(&self, warmup: Duration, source_port: u16) -> Vec<Vec<String>> {
-        let guest: Ipv4Addr = net::GUEST;
+    /// The iperf3 clients on the host, whose flows go to the guest's addresses in turns.
+    pub(super) fn iperf_clients(
+        &self,
+        guests: &[IpAddr],
+        warmup: Duration,
+        source_port: u16,
+    ) -> Vec<Vec<String>> {
         // iperf3 knows K, M and G; ours are spelled out.
         let rate = self.long_rate.trim_end_matches("bit").trim_end_matches("bps");
         let client = |flow: u16| {
             words(&format!(
-                "iperf3 --client {guest} --port {} --cport {} --bitrate {rate} --length 256K \
+                "iperf3 --client {} --port {} --cport {} --bitrate {rate} --length 256K \
                  --omit {} --time {} --json",
+                guests[usize::from(flow) % guests.len()],
                 IPERF_PORT + flow,
                 source_port + flow,
                 // iperf3 takes whole seconds only.

@@ -39,10 +39,11 @@ pub(crate) struct Load {
 impl Load {
     /// Arguments of the `steer-bench` that does it; its own flags say what does not go
     /// together, and which numbers are too large.
-    pub(crate) fn arguments(&self, server: IpAddr) -> Vec<String> {
+    pub(crate) fn arguments(&self, servers: &[IpAddr]) -> Vec<String> {
+        let servers: Vec<String> = servers.iter().map(IpAddr::to_string).collect();
         let rate = self.long_rate.map_or_else(|| "max".to_owned(), |bits| format!("{bits}bit"));
         let flags = [
-            format!("--server={server}"),
+            format!("--server={}", servers.join(",")),
             format!("--long-flows={}", self.long_flows),
             format!("--long-rate={rate}"),
             format!("--long-direction={}", word(&self.long_direction)),
@@ -107,14 +108,15 @@ mod tests {
         for load in
             [load(Direction::In, false), load(Direction::In, true), load(Direction::Out, false)]
         {
-            let arguments = load.arguments([127, 0, 0, 1].into());
+            let arguments = load.arguments(&[1, 2].map(|last| [127, 0, 0, last].into()));
             let command = ["steer-bench".to_owned()].into_iter().chain(arguments);
             let parsed = Cli::try_parse_from(command).unwrap();
             let parsed = format!("{parsed:?}");
             let direction = format!("long_direction: {:?}", load.long_direction);
             let zerocopy = format!("long_zerocopy: {}", load.long_zerocopy);
             let stages = format!("stages: {:?}", load.stages);
-            for expected in [direction, zerocopy, stages] {
+            let servers = "server: [\"127.0.0.1\", \"127.0.0.2\"]".to_owned();
+            for expected in [direction, zerocopy, stages, servers] {
                 assert!(parsed.contains(&expected), "{parsed}");
             }
         }

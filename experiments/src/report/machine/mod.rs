@@ -1,10 +1,12 @@
-//! The measured machine: nodes, caches, cores and CPUs, the NIC on its node, the CPUs that its queues
+//! The measured machine: nodes, caches, cores and CPUs, NICs on their nodes, the CPUs that their queues
 //! interrupt, and what each CPU's time went to under each arm. Only what the result records is drawn.
 
 mod layout;
 
 use std::collections::BTreeSet;
+use std::iter;
 
+use indexmap::IndexMap;
 use maud::{Markup, html};
 
 use super::placement::{self, Cpu, Placement};
@@ -17,7 +19,7 @@ use layout::{Frame, Kind, Layout, ROW};
 const WIDTH: f64 = 1024.0;
 /// Room above for the names of the columns.
 const HEAD: f64 = 26.0;
-/// The NIC's box.
+/// A NIC's box.
 const NIC: (f64, f64) = (112.0, 46.0);
 /// Where the nodes begin, and the columns within.
 const NODES: f64 = 136.0;
@@ -35,29 +37,52 @@ const LEAST: f64 = 0.01;
 /// Letters for which there is room in the column of queues.
 const LETTERS: usize = 13;
 
+/// A NIC in one world.
+struct Nic<'a> {
+    name: &'a str,
+    node: Option<u32>,
+    queues: &'a [Queue],
+}
+
+/// The NICs that the traffic came in by.
+fn nics<'a>(result: &'a AbResult, topology: &'a Topology, world: &str) -> Vec<Nic<'a>> {
+    let queues =
+        |all: &'a IndexMap<String, Vec<Queue>>| all.get(world).map_or(&[][..], Vec::as_slice);
+    let first = Nic {
+        name: &topology.nic,
+        node: result.environment.nic_node,
+        queues: queues(&topology.queues),
+    };
+    let others = topology.other_nics.iter().map(|nic| Nic {
+        name: &nic.name,
+        node: nic.node,
+        queues: queues(&nic.queues),
+    });
+    iter::once(first).chain(others).collect()
+}
+
 /// The machine in one world, under its heading; nothing where the result does not record it.
 pub(super) fn machine(result: &AbResult, world: &str, arms: &[Placement<'_>]) -> Markup {
     let Some(topology) = &result.topology else { return html! {} };
     let Some(layout) = Layout::of(topology, HEAD) else { return html! {} };
-    let none = Vec::new();
-    let queues = topology.queues.get(world).unwrap_or(&none);
-    let nic_node = result.environment.nic_node;
+    let nics = nics(result, topology, world);
+    let queues: Vec<&Queue> = nics.iter().flat_map(|nic| nic.queues).collect();
     html! {
         h3 { "Where it ran" }
         p.note {
             "Share of each CPU's time over the rounds that the timeline below shows; what is left "
-            "open is idle time. " (interrupts(queues))
+            "open is idle time. " (interrupts(&queues))
         }
         (placement::legend())
         div.scroll {
             (svg::described(
                 (WIDTH, layout.bottom),
                 "The machine and where threads ran",
-                &description(topology, nic_node, arms),
+                &description(topology, &nics, arms),
                 html! {
-                    (frames(&layout, nic_node))
-                    (nic(&layout, &topology.nic, nic_node))
-                    (rows(&layout, queues, arms))
+                    (frames(&layout, &nics))
+                    @for nic in &nics { (cabled(&layout, nic)) }
+                    (rows(&layout, &queues, arms))
                 },
             ))
         }
@@ -65,7 +90,7 @@ pub(super) fn machine(result: &AbResult, world: &str, arms: &[Placement<'_>]) ->
 }
 
 /// What the column of queues shows, and the queues that it cannot.
-fn interrupts(queues: &[Queue]) -> String {
+fn interrupts(queues: &[&Queue]) -> String {
     if queues.is_empty() {
         return "The NIC's queues are not known to have interrupts of their own.".to_owned();
     }
@@ -91,14 +116,17 @@ fn only_cpu(queue: &Queue) -> Option<usize> {
 }
 
 /// The drawing in words.
-fn description(topology: &Topology, nic_node: Option<u32>, arms: &[Placement<'_>]) -> String {
+fn description(topology: &Topology, nics: &[Nic<'_>], arms: &[Placement<'_>]) -> String {
     let nodes: Vec<String> = topology
         .nodes
         .iter()
         .map(|node| format!("node {}: CPUs {}", node.node, node.cpus))
         .collect();
-    let place = nic_node.map_or("a node that is not known".into(), |node| format!("node {node}"));
-    let mut text = format!("{}. The NIC {} is on {place}.", nodes.join("; "), topology.nic);
+    let mut text = format!("{}.", nodes.join("; "));
+    for Nic { name, node, .. } in nics {
+        let place = node.map_or("a node that is not known".into(), |node| format!("node {node}"));
+        text += &format!(" The NIC {name} is on {place}.");
+    }
     for arm in arms {
         for (class, words) in [("long", "long-flow"), ("short", "RPC")] {
             let cpus = arm.timeline.cpus.iter().flat_map(|cpu| {
@@ -116,7 +144,7 @@ fn description(topology: &Topology, nic_node: Option<u32>, arms: &[Placement<'_>
     text
 }
 
-fn frames(layout: &Layout, nic_node: Option<u32>) -> Markup {
+fn frames(layout: &Layout, nics: &[Nic<'_>]) -> Markup {
     html! {
         @for frame in &layout.frames {
             @let (class, inset) = match frame.kind {
@@ -130,7 +158,7 @@ fn frames(layout: &Layout, nic_node: Option<u32>) -> Markup {
                 Kind::Node(node) => {
                     text x=(NODES + 10.0) y=(svg::px(frame.top + 16.0)) class="name" {
                         (frame.label)
-                        @if nic_node == Some(node) { tspan.note { "  the NIC's" } }
+                        @if nics.iter().any(|nic| nic.node == Some(node)) { tspan.note { "  the NIC's" } }
                     }
                 }
                 Kind::Cache => (svg::text(CORE, frame.top + 14.0, Anchor::Start, "note", &frame.label)),
@@ -140,21 +168,21 @@ fn frames(layout: &Layout, nic_node: Option<u32>) -> Markup {
     }
 }
 
-/// The NIC beside its node, or beside none where that is unknown.
-fn nic(layout: &Layout, name: &str, node: Option<u32>) -> Markup {
-    let is_home = |frame: &&Frame| matches!(frame.kind, Kind::Node(n) if Some(n) == node);
+/// A NIC beside its node, or beside none where that is unknown.
+fn cabled(layout: &Layout, nic: &Nic<'_>) -> Markup {
+    let is_home = |frame: &&Frame| matches!(frame.kind, Kind::Node(n) if Some(n) == nic.node);
     let home = layout.frames.iter().find(is_home);
     let middle = home.map_or(HEAD + NIC.1 / 2.0, Frame::middle);
     html! {
         @if home.is_some() { (svg::line((NIC.0, middle), (NODES, middle), "cable")) }
         rect x="0.5" y=(svg::px(middle - NIC.1 / 2.0)) width=(NIC.0 - 0.5) height=(NIC.1) rx="3" class="nic" {}
-        (svg::text(NIC.0 / 2.0, middle - 3.0, Anchor::Middle, "label", name))
+        (svg::text(NIC.0 / 2.0, middle - 3.0, Anchor::Middle, "label", nic.name))
         (svg::text(NIC.0 / 2.0, middle + 14.0, Anchor::Middle, "note",
             if home.is_some() { "NIC" } else { "NIC, node unknown" }))
     }
 }
 
-fn rows(layout: &Layout, queues: &[Queue], arms: &[Placement<'_>]) -> Markup {
+fn rows(layout: &Layout, queues: &[&Queue], arms: &[Placement<'_>]) -> Markup {
     let step = (RIGHT - BARS + GAP) / arms.len().max(1) as f64;
     let lefts: Vec<f64> = (0..arms.len()).map(|index| BARS + step * index as f64).collect();
     html! {
@@ -175,7 +203,7 @@ fn rows(layout: &Layout, queues: &[Queue], arms: &[Placement<'_>]) -> Markup {
 }
 
 /// The queues that interrupt a CPU and no other, as far as there is room for them.
-fn queues_of(cpu: usize, queues: &[Queue]) -> String {
+fn queues_of(cpu: usize, queues: &[&Queue]) -> String {
     let its = queues.iter().filter(|queue| only_cpu(queue) == Some(cpu));
     let list = CpuList::of(its.map(|queue| queue.queue as usize));
     let text = list.map(|list| list.to_string()).unwrap_or_default();

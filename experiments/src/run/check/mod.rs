@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::Value;
 
-use crate::lab::facts::{Facts, NIC};
+use crate::lab::facts::Facts;
 use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS, STALE_CODE};
 use crate::lab::net;
 use crate::lab::progress::Progress;
@@ -68,6 +68,7 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
     ensure!(!checks.is_empty(), "no check's name contains {:?}", args.only);
     args.workload.check()?;
     args.workload.check_own("lab test")?;
+    args.guest.check_one_nic("lab test")?;
     let progress = Progress::rounds(checks.len() as u64);
     let mut bench = args.bench(&progress)?;
     let mut boots = 1;
@@ -125,7 +126,7 @@ struct Bench {
 
 impl Bench {
     fn new(mut guest: Guest, workload: WorkloadArgs, record: bool) -> Result<Self> {
-        let facts = Facts::read(&mut guest.link)?;
+        let facts = Facts::read(&mut guest.link, &guest.net)?;
         guest.complaints().context("reading the guest's boot messages")?;
         let figures = String::new();
         Ok(Self { guest, facts, workload, rounds: 0, figures, record, reload: RESTART })
@@ -240,10 +241,11 @@ fn hotplug(bench: &mut Bench) -> Result<()> {
 fn nic_disappears(bench: &mut Bench) -> Result<()> {
     // The line to the agent goes through this NIC too: the guest does it alone, and the line's
     // TCP connection sleeps meanwhile.
+    let nic = &bench.facts.nics[0].name;
     let script = format!(
-        "sleep 1; echo 1 > /sys/class/net/{NIC}/device/../remove; sleep 3; \
-         echo 1 > /sys/bus/pci/rescan; until ip address add {}/{} dev {NIC}; do sleep 0.2; done; \
-         ip link set {NIC} up",
+        "sleep 1; echo 1 > /sys/class/net/{nic}/device/../remove; sleep 3; \
+         echo 1 > /sys/bus/pci/rescan; until ip address add {}/{} dev {nic}; do sleep 0.2; done; \
+         ip link set {nic} up",
         net::GUEST,
         net::PREFIX
     );

@@ -126,7 +126,7 @@ fn placed_near_the_nic(bench: &mut Bench) -> Result<[f64; 2]> {
     for ((name, _), share) in TWINS.iter().zip(&mut shares) {
         let observed = bench.guest.link.wait(&observer(name), PATIENCE)?;
         ensure!(observed.success(), "{}", observed.last_words());
-        *share = near_the_nic(&serde_json::from_str(&observed.stdout)?, &bench.facts.nic_cpus)
+        *share = near_the_nic(&serde_json::from_str(&observed.stdout)?, &bench.facts.local_cpus())
             .with_context(|| format!("the observer saw no RPC in {name}"))?;
     }
     Ok(shares)
@@ -141,10 +141,11 @@ fn explained(bench: &mut Bench) -> Result<()> {
     );
     let said = script(bench, &explain)?;
     let explained: Value = serde_json::from_str(&said).context("reading what explain says")?;
+    let local = bench.facts.local_cpus();
     let busy = explained["threads"].as_array().into_iter().flatten().filter(|thread| {
         let sent_to = thread["target_cpu"].as_u64();
         let moved = thread["last_bursts"].as_array().is_some_and(|bursts| !bursts.is_empty());
-        moved && sent_to.is_some_and(|cpu| bench.facts.nic_cpus.contains(&(cpu as usize)))
+        moved && sent_to.is_some_and(|cpu| local.contains(&(cpu as usize)))
     });
     ensure!(busy.count() == 2, "not both RPC threads were sent near the NIC: {said}");
     // packets follow threads in this world; who had no need to move has not learned that

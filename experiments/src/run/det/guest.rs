@@ -22,7 +22,7 @@ use crate::lab::initramfs;
 use crate::lab::kernel::Kernel;
 use crate::lab::progress::Progress;
 use crate::lab::qemu::{Machine, Tier};
-use crate::lab::shape::Shape;
+use crate::lab::shape::{Nics, Shape};
 use crate::lab::tool;
 
 /// Runs of 25 to 60 s were seen on an idle machine, of 260 s on a busy one.
@@ -47,6 +47,7 @@ impl Packed {
     /// # Errors
     /// When a part is missing, or the scheduler is not among the programs.
     pub(super) fn new(args: &RunArgs, progress: &Progress) -> Result<Self> {
+        args.guest.check_one_nic("the deterministic tier")?;
         let mut programs = args.guest.programs()?;
         if args.workload == Workload::Pipe {
             programs.push(tool::installed("perf", "run make setup")?);
@@ -109,6 +110,7 @@ impl Packed {
             kernel: &self.kernel,
             initramfs: &self.initramfs,
             shape: self.shape,
+            nics: Nics::LastNode,
             tier: Tier::Deterministic(&serial),
             mode: &mode,
         };

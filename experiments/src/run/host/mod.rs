@@ -17,7 +17,7 @@ use anyhow::{Context, Error, Result, bail, ensure};
 use serde_json::Value;
 
 use super::arm::Arm;
-use super::bed::Bed;
+use super::bed::{Bed, BedNic};
 use super::environment;
 use super::layout::Layout;
 use super::scheduler;
@@ -117,12 +117,9 @@ impl Bed for HostBed {
         &self.layout
     }
 
-    fn nic(&self) -> &str {
-        &self.nic.name
-    }
-
-    fn nic_cpus(&self) -> Vec<usize> {
-        self.nic.cpus.iter().flat_map(CpuList::iter).collect()
+    fn nics(&self) -> Vec<BedNic> {
+        let cpus = self.nic.cpus.iter().flat_map(CpuList::iter).collect();
+        vec![BedNic { name: self.nic.name.clone(), cpus }]
     }
 
     fn journal(&self) -> Option<Journal> {

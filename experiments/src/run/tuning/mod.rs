@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 
 use super::arm::Arm;
-use super::bed::Bed;
+use super::bed::{Bed, BedNic};
 use super::setup::Unsupported;
 use super::topology;
 use crate::guest::{Link, Silent};
@@ -136,14 +136,16 @@ impl Tuned {
     /// [`Unsupported`], when the machine cannot do it.
     pub(super) fn apply(bed: &mut dyn Bed, tunings: &[Tuning]) -> Result<Self> {
         let mut tuned = Self { journal: bed.journal(), ..Self::default() };
-        let (nic, cpus) = (bed.nic().to_owned(), bed.nic_cpus());
+        let nics = bed.nics();
         let link = bed.link();
         for tuning in tunings {
             let applied = match tuning {
-                Tuning::Rfs => tuned.start_rfs(link, &nic).context("turning on RFS"),
+                Tuning::Rfs => tuned.start_rfs(link, &nics).context("turning on RFS"),
                 Tuning::Irqbalance => tuned.start_irqbalance(link).context("starting irqbalance"),
-                Tuning::Xps => tuned.start_xps(link, &nic, &cpus).context("setting XPS"),
-                Tuning::NoPause => tuned.stop_pause(link, &nic).context("turning off pause frames"),
+                Tuning::Xps => tuned.start_xps(link, &nics).context("setting XPS"),
+                Tuning::NoPause => {
+                    tuned.stop_pause(link, &nics).context("turning off pause frames")
+                }
                 Tuning::ShallowIdle => idle::start(link)
                     .map(|()| tuned.programs.push(idle::HOLDER))
                     .context("limiting idle states"),
@@ -155,15 +157,17 @@ impl Tuned {
         Ok(tuned)
     }
 
-    fn start_rfs(&mut self, link: &mut Link, nic: &str) -> Result<()> {
-        let folder = format!("/sys/class/net/{nic}/queues");
-        let queues = link.list(&folder)?;
-        let queues: Vec<_> = queues.iter().filter(|name| name.starts_with("rx-")).collect();
-        // the kernel rounds up to a power of two
-        let each = FLOWS.div_ceil(queues.len().max(1)).next_power_of_two();
+    fn start_rfs(&mut self, link: &mut Link, nics: &[BedNic]) -> Result<()> {
         self.change(link, FLOW_ENTRIES.to_owned(), &FLOWS.to_string())?;
-        for queue in queues {
-            self.change(link, format!("{folder}/{queue}/rps_flow_cnt"), &each.to_string())?;
+        for nic in nics {
+            let folder = format!("/sys/class/net/{}/queues", nic.name);
+            let queues = link.list(&folder)?;
+            let queues: Vec<_> = queues.iter().filter(|name| name.starts_with("rx-")).collect();
+            // the kernel rounds up to a power of two
+            let each = FLOWS.div_ceil(queues.len().max(1)).next_power_of_two();
+            for queue in queues {
+                self.change(link, format!("{folder}/{queue}/rps_flow_cnt"), &each.to_string())?;
+            }
         }
         Ok(())
     }
@@ -182,21 +186,26 @@ impl Tuned {
         Ok(())
     }
 
-    fn start_xps(&mut self, link: &mut Link, nic: &str, cpus: &[usize]) -> Result<()> {
+    fn start_xps(&mut self, link: &mut Link, nics: &[BedNic]) -> Result<()> {
         alone(link)?;
-        let queues = link.list(&format!("/sys/class/net/{nic}/queues"))?;
-        let tx_queues = queues.iter().filter(|name| name.starts_with("tx-")).count();
-        let queues = topology::queues(link, nic);
-        for (path, value) in xps::one_to_one(nic, &queues, tx_queues, cpus)? {
-            self.change(link, path, &value)?;
+        for BedNic { name, cpus } in nics {
+            let queues = link.list(&format!("/sys/class/net/{name}/queues"))?;
+            let tx_queues = queues.iter().filter(|name| name.starts_with("tx-")).count();
+            let queues = topology::queues(link, name);
+            for (path, value) in xps::one_to_one(name, &queues, tx_queues, cpus)? {
+                self.change(link, path, &value)?;
+            }
         }
         Ok(())
     }
 
-    fn stop_pause(&mut self, link: &mut Link, nic: &str) -> Result<()> {
-        let pause = Pause::to_turn_off(link, nic)?;
-        self.note(Was::Pause { nic: nic.to_owned(), pause })?;
-        Pause::OFF.set(link, nic).map(drop)
+    fn stop_pause(&mut self, link: &mut Link, nics: &[BedNic]) -> Result<()> {
+        for BedNic { name, .. } in nics {
+            let pause = Pause::to_turn_off(link, name)?;
+            self.note(Was::Pause { nic: name.clone(), pause })?;
+            Pause::OFF.set(link, name)?;
+        }
+        Ok(())
     }
 
     fn change(&mut self, link: &mut Link, path: String, value: &str) -> Result<()> {

@@ -32,11 +32,13 @@ impl Connections {
     /// Names the first connection that could not be opened, and the likely reason.
     pub(super) fn open(args: &ClientArgs) -> Result<Self> {
         let deadline = Instant::now() + LIMIT;
-        let long_sources = source_ports(args.source_port, 0, args.most_long())?;
-        let rpc_sources = source_ports(args.source_port, RPC_OFFSET, args.most_rpc())?;
+        let long_sources = source_ports(args, 0, args.most_long())?;
+        let rpc_sources = source_ports(args, RPC_OFFSET, args.most_rpc())?;
         let open = |kind: &str, port: u16, sources: Vec<Option<u16>>| -> Result<Vec<TcpStream>> {
-            let server = resolve(&args.server, port)?;
+            let servers = args.server.iter().map(|server| resolve(server, port));
+            let servers = servers.collect::<Result<Vec<_>>>()?;
             let connect_one = |(index, source): (usize, Option<u16>)| {
+                let server = servers[index % servers.len()];
                 connect(server, source, deadline).with_context(|| {
                     let from = source.map(|port| format!(" from source port {port}"));
                     let from = from.unwrap_or_default();
@@ -65,10 +67,12 @@ fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
     found.with_context(|| format!("--server {host}: the name has no address"))
 }
 
-/// The source port of each connection; `None` where the kernel may choose.
-fn source_ports(first: Option<u16>, offset: u16, count: u16) -> Result<Vec<Option<u16>>> {
-    let Some(first) = first else { return Ok(vec![None; usize::from(count)]) };
-    let port = |index| first.checked_add(offset)?.checked_add(index);
+/// The source port of each connection, counted for each of the servers by itself; `None` where the
+/// kernel may choose.
+fn source_ports(args: &ClientArgs, offset: u16, count: u16) -> Result<Vec<Option<u16>>> {
+    let Some(first) = args.source_port else { return Ok(vec![None; usize::from(count)]) };
+    let turn = |index: u16| index / args.server.len() as u16;
+    let port = |index| first.checked_add(offset)?.checked_add(turn(index));
     let ports: Option<Vec<_>> = (0..count).map(|index| port(index).map(Some)).collect();
     ports.with_context(|| {
         format!("--source-port {first} leaves no room below 65536 for all connections")

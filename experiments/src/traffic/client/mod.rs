@@ -33,9 +33,10 @@ const MOST_RPC: u16 = 10_000;
 /// Flags of `steer-bench client`.
 #[derive(Debug, Args)]
 pub(crate) struct ClientArgs {
-    /// Host the server runs on: a name or an address.
-    #[arg(long, value_name = "ADDR")]
-    server: String,
+    /// Host the server runs on: a name or an address. Where it has several, divided by commas,
+    /// connections go to one after the other, in turns.
+    #[arg(long, value_name = "ADDR,...", value_delimiter = ',', required = true)]
+    server: Vec<String>,
     /// Port of the server's long-flow sink.
     #[arg(long, value_name = "PORT", default_value_t = wire::LONG_PORT)]
     long_port: u16,
@@ -85,8 +86,8 @@ pub(crate) struct ClientArgs {
     /// Seconds of traffic that are counted.
     #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = Seconds::positive)]
     duration: Seconds,
-    /// Fix the source ports: long flow i uses PORT+i, RPC connection j uses PORT+1000+j, so that
-    /// two runs meet the same receive hash [default: the kernel chooses].
+    /// Fix the source ports: long flow i of an address of --server uses PORT+i, RPC connection j uses
+    /// PORT+1000+j, so that two runs meet the same receive hash [default: the kernel chooses].
     #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
     source_port: Option<u16>,
     /// Print the result as one JSON object.
