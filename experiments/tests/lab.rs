@@ -274,7 +274,7 @@ fn with_a_nic_on_each_node_threads_go_to_their_own() {
         );
         let queues = queues["hash"].as_array().unwrap();
         let own = |queue: &serde_json::Value| {
-            cpus.contains(&queue["cpus"].as_str()?.parse().ok()?).then_some(())
+            cpus.contains(&queue["cpus"].as_str()?.parse::<usize>().ok()?).then_some(())
         };
         assert!(
             !queues.is_empty() && queues.iter().all(|queue| own(queue).is_some()),

@@ -9,8 +9,8 @@ use crate::guest::{Finished, Link};
 
 /// Name of the scheduler among the agent's programs.
 pub(crate) const JOB: &str = "scheduler";
-/// An emulated guest takes seconds to verify the programs.
-const LOAD: Duration = Duration::from_secs(60);
+/// An emulated guest takes seconds to verify scx_steer; scx_layered was seen to take 60.
+const LOAD: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(200);
 
 /// Starts a scheduler and waits until it is in force; gives the kernel's name for it.

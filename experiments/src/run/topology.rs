@@ -60,7 +60,7 @@ pub(super) fn look_at_queues(topology: &mut Topology, link: &mut Link, world: &s
 }
 
 /// A NIC's queues; none where it has no interrupts of its own.
-fn queues(link: &mut Link, nic: &str) -> Vec<Queue> {
+pub(super) fn queues(link: &mut Link, nic: &str) -> Vec<Queue> {
     let irqs = facts::device_irqs(link, nic);
     let Ok(interrupts) = link.read("/proc/interrupts") else { return Vec::new() };
     let named = facts::named_irqs(&interrupts).filter(|(irq, _)| irqs.contains(irq));
