@@ -192,6 +192,25 @@ fn queue_irqs(interrupts: &str, own: &BTreeSet<u32>) -> Vec<QueueIrq> {
 }
 
 #[cfg(test)]
+impl Facts {
+    /// Two nodes with two CPUs each, and NICs with three queue IRQs each on some of them.
+    pub(crate) fn example(nic_nodes: std::ops::Range<usize>) -> Self {
+        let nodes = vec![vec![0, 1], vec![2, 3]];
+        let nic = |(number, node): (u32, usize)| Nic {
+            name: format!("eth{number}"),
+            node,
+            cpus: nodes[node].clone(),
+            queue_irqs: (0..3)
+                .map(|queue| QueueIrq { irq: 20 + 10 * number + queue as u32, queue })
+                .collect(),
+            tx_queues: 1,
+        };
+        let nics = (0..).zip(nic_nodes).map(nic).collect();
+        Self { nodes, nics }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -113,26 +113,13 @@ pub(crate) fn set(link: &mut Link, path: &str, value: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::facts::QueueIrq;
 
     #[test]
     fn each_nics_irqs_are_pinned_on_its_own_node() {
-        let nic = |name: &str, node: usize, cpus: [usize; 2], irqs: [u32; 3]| Nic {
-            name: name.to_owned(),
-            node,
-            cpus: cpus.into(),
-            queue_irqs: irqs
-                .into_iter()
-                .zip(0..)
-                .map(|(irq, queue)| QueueIrq { irq, queue })
-                .collect(),
-            tx_queues: 1,
-        };
-        let nics = vec![nic("eth0", 0, [0, 1], [26, 27, 28]), nic("eth1", 1, [2, 3], [36, 37, 38])];
-        let facts = Facts { nodes: vec![vec![0, 1], vec![2, 3]], nics };
+        let facts = Facts::example(0..2);
         let pinned = pinned_irqs(&facts).into_iter();
         let pinned = pinned.map(|(path, cpu)| format!("{}={cpu}", path.split('/').nth(3).unwrap()));
-        let expected = ["26=0", "27=1", "28=0", "36=2", "37=3", "38=2"];
+        let expected = ["20=0", "21=1", "22=0", "30=2", "31=3", "32=2"];
         assert_eq!(pinned.collect::<Vec<_>>(), expected);
         let xps = no_xps(&facts).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
         let path = |nic| format!("/sys/class/net/{nic}/queues/tx-0/xps_cpus");

@@ -166,9 +166,9 @@ fn move_irqs(guest: &mut Guest, facts: &Facts) -> Result<f64> {
 }
 
 fn add(times: &mut Times, traces: &[Trace], moved_at_ms: f64, facts: &Facts) {
+    let near = facts.local_cpus();
     for trace in traces {
-        let local =
-            settled(trace.until(moved_at_ms), |seen| facts.local_cpus().contains(&seen.cpu));
+        let local = settled(trace.until(moved_at_ms), |seen| near.contains(&seen.cpu));
         times.new_flow_ms.push(local);
         // Before the first packet of the new CPU there is nothing to follow.
         let home = trace.until(moved_at_ms).last().map(|seen| seen.packets_on);

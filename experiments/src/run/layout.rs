@@ -28,3 +28,18 @@ impl Layout {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_flows_are_near_the_nics_and_rpcs_where_there_is_none() {
+        let pins = |nic_nodes| {
+            let layout = Layout::of_guest(&Facts::example(nic_nodes));
+            (layout.long_cpus, layout.rpc_cpus)
+        };
+        assert_eq!(pins(1..2), (vec![2, 3], vec![0, 1]));
+        assert_eq!(pins(0..2), (vec![0, 1, 2, 3], vec![]));
+    }
+}
