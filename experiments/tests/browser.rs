@@ -191,7 +191,16 @@ fn every_plot_of_an_experiment_is_drawn_and_can_be_read() {
         ("4-flows", "--long-flows=4", 0.7),
     ];
     experiment(folder.path(), "one-to-one", &points);
-    let page = page_of(&folder.path().join("one-to-one"));
-    // In each of the three worlds: five metrics that have a unit, twice each, and two shares.
-    look_at("experiment", &page, &[("", 3 * 12), ("times the value at 1", 3 * 5)]);
+    let experiment = folder.path().join("one-to-one");
+    for (point, ..) in points {
+        // With three worlds the narrow page is longer than a picture can be.
+        let path = experiment.join(point).join("result.json");
+        let mut result: serde_json::Value =
+            serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        result["worlds"].as_object_mut().unwrap().remove("explicit").unwrap();
+        fs::write(path, result.to_string()).unwrap();
+    }
+    let page = page_of(&experiment);
+    // In both worlds: seven metrics that have a unit, twice each, and four shares.
+    look_at("experiment", &page, &[("", 2 * 18), ("times the value at 1", 2 * 7)]);
 }

@@ -66,6 +66,8 @@ fn chart(metric: &Metric, world: &World) -> Markup {
             title { (label) }
             (svg::text(0.0, 13.0, Anchor::Start, "name", metric.name))
             (svg::text(0.0, 27.0, Anchor::Start, "note", &format!("{unit}{better}")))
+            // first, so that it does not hide the bar of a tiny value
+            (svg::line((LEFT, HEAD - 3.0), (LEFT, height - STEP + BAR + 3.0), "axis"))
             @for (index, (arm, summary)) in arms.into_iter().enumerate() {
                 @let top = HEAD + STEP * index as f64;
                 @let middle = top + BAR / 2.0;
@@ -83,7 +85,6 @@ fn chart(metric: &Metric, world: &World) -> Markup {
                 @let value = summary.median.map_or("unknown".into(), |median| metric.show(median));
                 (svg::text(WIDTH - RIGHT + 8.0, middle + 4.0, Anchor::Start, "value", &value))
             }
-            (svg::line((LEFT, HEAD - 3.0), (LEFT, height - STEP + BAR + 3.0), "axis"))
         },
     )
 }

@@ -66,3 +66,17 @@ impl SetupArgs {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ethtool_is_brought_for_commands_that_are_it() {
+        let needs = |command: &str| {
+            SetupArgs { setup_guest: vec![command.to_owned()], setup_peer: Vec::new() }.needs()
+        };
+        assert_eq!(needs("ethtool -K eth0 gro off"), Some(ETHTOOL));
+        assert_eq!(needs("ip link set eth0 mtu 9000"), None);
+    }
+}
