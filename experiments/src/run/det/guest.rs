@@ -128,7 +128,7 @@ impl Packed {
         &self,
         parts: &mut BTreeMap<String, String>,
     ) -> Result<BTreeMap<&'static str, Value>> {
-        let mut take = |names: &[&'static str]| -> Result<BTreeMap<_, _>> {
+        let mut take = |names: &[&'static str]| -> Result<_> {
             let read = |&name: &&'static str| {
                 let text = parts.remove(name).unwrap_or_default();
                 let report = serde_json::from_str(&text);
@@ -136,16 +136,15 @@ impl Packed {
             };
             names.iter().map(read).collect()
         };
-        let mut reports = match self.workload {
-            Workload::Traffic => {
-                let mut reports = take(&["observe", "client"])?;
-                let instructions = traffic::instructions(&reports["observe"])?;
-                reports.insert("instructions", serde_json::to_value(instructions)?);
-                reports
-            }
+        let mut reports: BTreeMap<_, _> = match self.workload {
+            Workload::Traffic => take(&["observe", "client"])?,
             Workload::Overload => take(&["observe", "client", "hogs", "nice-hogs"])?,
             Workload::Pipe => [("pipe", serde_json::to_value(pipe::take(parts)?)?)].into(),
         };
+        if let Some(observe) = reports.get("observe") {
+            let instructions = traffic::instructions(observe)?;
+            reports.insert("instructions", serde_json::to_value(instructions)?);
+        }
         if self.bpf_stats {
             reports.insert("bpf", serde_json::to_value(bpf_cost::take(parts)?)?);
         }

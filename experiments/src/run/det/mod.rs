@@ -15,6 +15,7 @@ use serde::Deserialize;
 use self::bpf_cost::Spans;
 use self::counted::Counted;
 use self::guest::Packed;
+use self::traffic::Instructions;
 use super::arm::SUBJECT;
 use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
@@ -121,7 +122,9 @@ pub(crate) fn run(args: DetArgs) -> Result<()> {
             println!("{}", serde_json::to_string_pretty(&counted.reports[report])?);
         }
         if let Some(bpf) = counted.reports.get("bpf") {
-            print!("\n{}", bpf_cost::text(&Spans::deserialize(bpf)?));
+            let busy = counted.reports.get("instructions").map(Instructions::deserialize);
+            let busy = busy.transpose()?.map_or(1.0, |instructions| instructions.busy_cpus);
+            print!("\n{}", bpf_cost::text(&Spans::deserialize(bpf)?, busy));
         }
     }
     Ok(())

@@ -16,8 +16,10 @@ const ENDS: f64 = 2.0;
 
 /// What the traffic costs, at both ends together, in kernel and user space, with softirq and all
 /// that the scheduler does. `None` where there was none.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Instructions {
+    /// How many of the guest's CPUs were busy, on average.
+    pub(super) busy_cpus: f64,
     per_rpc: Option<f64>,
     per_long_kib: Option<f64>,
 }
@@ -56,12 +58,13 @@ impl Class {
 pub(super) fn instructions(observe: &Value) -> Result<Instructions> {
     let Observed { duration_s, long, short, none } =
         Observed::deserialize(observe).context("reading the observer's report")?;
-    let all = duration_s * 1e9 / f64::from(NANOSECONDS_PER_INSTRUCTION);
-    let per_second = all / (long.seconds() + short.seconds() + none.seconds());
+    let busy_cpus = (long.seconds() + short.seconds() + none.seconds()) / duration_s;
+    let per_second = 1e9 / f64::from(NANOSECONDS_PER_INSTRUCTION) / busy_cpus;
     let per = |class: &Class, amount: f64| {
         (amount > 0.0).then(|| (per_second * class.seconds() / (amount / ENDS)).round())
     };
     Ok(Instructions {
+        busy_cpus,
         per_rpc: per(&short, short.messages),
         per_long_kib: per(&long, (long.bytes_received + long.bytes_sent) / 1024.0),
     })
@@ -82,7 +85,11 @@ mod tests {
             "short": {"cpu_s": 2.0, "softirq_s": 1.0, "messages": 4000, "bytes_sent": 1},
             "none": {"cpu_s": 5.0, "softirq_s": 0.0},
         });
-        let expected = Instructions { per_rpc: Some(150_000.0), per_long_kib: Some(200_000.0) };
+        let expected = Instructions {
+            busy_cpus: 2.5,
+            per_rpc: Some(150_000.0),
+            per_long_kib: Some(200_000.0),
+        };
         assert_eq!(instructions(&observe).unwrap(), expected);
         observe["short"]["messages"] = 0.into();
         assert_eq!(instructions(&observe).unwrap().per_rpc, None);
