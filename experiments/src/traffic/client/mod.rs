@@ -35,7 +35,7 @@ const MOST_RPC: u16 = 10_000;
 pub(crate) struct ClientArgs {
     /// Host the server runs on: a name or an address. Where it has several, divided by commas,
     /// connections go to one after the other, in turns.
-    #[arg(long, value_name = "ADDR,...", value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', required = true)]
     server: Vec<String>,
     /// Port of the server's long-flow sink.
     #[arg(long, value_name = "PORT", default_value_t = wire::LONG_PORT)]
