@@ -408,7 +408,7 @@ fn demands_that_make_no_sense_are_refused() {
 #[test]
 fn bad_flags_say_what_is_wrong() {
     for (args, message) in [
-        ("client", "--server <ADDR,...>"),
+        ("client", "--server <ADDR>"),
         ("client --server x --long-rate 40M", "no unit; write a rate in bits per second"),
         ("client --server x --long-chunk 1GiB", "at most 67108864 bytes"),
         ("client --server x --rpc-size 0", "at least 1 byte"),
