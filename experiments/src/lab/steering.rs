@@ -1,6 +1,8 @@
 //! Who decides which CPU takes a flow's packets: the worlds the lab can put a guest in.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
@@ -97,17 +99,28 @@ fn pinned_irqs(facts: &Facts) -> Vec<(String, String)> {
     facts.nics.iter().flat_map(of_nic).collect()
 }
 
+/// How long a setting may take to read back. The kernel moves an interrupt when it next comes, and
+/// not while it still cleans up after the move before: its affinity is the old one for a moment.
+const READ_BACK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Writes a setting.
 ///
 /// # Errors
 /// When it does not read back as it was written.
 pub(crate) fn set(link: &mut Link, path: &str, value: &str) -> Result<()> {
-    link.write(path, value)?;
-    let read = link.read(path)?;
     // Masks come back padded: 0 as 00000000,00000000.
     let plain = |text: &str| text.trim_start_matches(['0', ',']).to_owned();
-    ensure!(plain(&read) == plain(value), "{path} reads {read:?} after {value:?} was written");
-    Ok(())
+    link.write(path, value)?;
+    let deadline = Instant::now() + READ_BACK;
+    loop {
+        let read = link.read(path)?;
+        if plain(&read) == plain(value) {
+            return Ok(());
+        }
+        ensure!(Instant::now() < deadline, "{path} reads {read:?} after {value:?} was written");
+        thread::sleep(LOOK);
+    }
 }
 
 #[cfg(test)]
