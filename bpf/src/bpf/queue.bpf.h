@@ -108,43 +108,44 @@ static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
 	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
 }
 
-/* The queue, of those that only @cpu or its pools serve, with the thread furthest behind; or 0. */
-static u64 first_own(s32 cpu, u64 *vtime)
+/* Of @own, which may be 0, and the queues of the pools of @cpu: that with the thread furthest
+ * behind. */
+static u64 first_with_pools(s32 cpu, u64 own)
 {
-	u64 dsq = DSQ_CPU | cpu, best = 0, head;
+	u64 best = own, vtime = own ? head_vtime(own, cpu) : 0, head;
 	u32 pool;
 
-	*vtime = ~0ULL;
-	if (scx_bpf_dsq_nr_queued(dsq)) {
-		best = dsq;
-		*vtime = head_vtime(dsq, cpu);
-	}
 	bpf_for (pool, 1, nr_pools + 1) {
-		dsq = DSQ_POOL | pool;
+		u64 dsq = DSQ_POOL | pool;
+
 		if (pool > MAX_POOLS || !is_in_pool(cpu, pool) || !scx_bpf_dsq_nr_queued(dsq))
 			continue;
 		head = head_vtime(dsq, cpu);
-		if (!best || time_before(head, *vtime)) {
+		if (!best || time_before(head, vtime)) {
 			best = dsq;
-			*vtime = head;
+			vtime = head;
 		}
 	}
 	return best;
 }
 
-/* From the queues that @cpu serves first, the thread furthest behind. */
+/*
+ * From the queues that @cpu serves first, the thread furthest behind. On every switch
+ * between threads: looks at virtual times only where more than one queue has a thread.
+ */
 static bool take_own(s32 cpu, bool claimed, u64 now)
 {
-	u64 shared = DSQ_LLC | llc_of(cpu), vtime, own = first_own(cpu, &vtime);
+	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu);
+	bool waits = !is_exclusive(cpu) && scx_bpf_dsq_nr_queued(shared);
 
-	if (is_exclusive(cpu))
-		return own && take(own);
-	if (!own)
-		return take_shared(cpu, shared, claimed, now);
-	if (scx_bpf_dsq_nr_queued(shared) && time_before(head_vtime(shared, cpu), vtime) &&
+	if (!scx_bpf_dsq_nr_queued(own))
+		own = 0;
+	if (cpu_pools[slot(cpu)].pools)
+		own = first_with_pools(cpu, own);
+	if (waits && (!own || time_before(head_vtime(shared, cpu), head_vtime(own, cpu))) &&
 	    take_shared(cpu, shared, claimed, now))
 		return true;
-	return take(own);
+	return own && scx_bpf_dsq_move_to_local(own, 0);
 }
 
 /* The @i-th cache after @llc, in a circle. */
