@@ -65,8 +65,9 @@ static __always_inline bool take(u64 dsq)
 /*
  * Virtual time of the first thread of @dsq, by the clock of @cpu, or the far future. Not
  * bounded, as vtime_by() would: who has waited longest must not tie with who just came.
+ * Global for the verifier's sake, as pick_nic_local().
  */
-static u64 head_vtime(u64 dsq, s32 cpu)
+__weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
 	u64 shift = clock_of(llc_of(cpu)) - clock_of(llc_of_queue(dsq, cpu));
@@ -108,9 +109,11 @@ static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
 	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
 }
 
-/* Of @own, which may be 0, and the queues of the pools of @cpu: that with the thread furthest
- * behind. */
-static u64 first_with_pools(s32 cpu, u64 own)
+/*
+ * Of @own, which may be 0, and the queues of the pools of @cpu: that with the thread
+ * furthest behind. Global, as head_vtime().
+ */
+__weak __noinline u64 first_with_pools(s32 cpu, u64 own)
 {
 	u64 best = own, vtime = own ? head_vtime(own, cpu) : 0, head;
 	u32 pool;
