@@ -133,8 +133,16 @@ fn doubts(world: &str, rounds: &Rounds, complete: usize, metrics: &[&Metric]) ->
             "{world}: {complete} complete rounds say little; run at least {ENOUGH_PAIRS} pairs"
         ));
     }
+    let told = |metric: &&&Metric| {
+        rounds.values().flat_map(BTreeMap::values).any(|sample| metric.value(sample).is_some())
+    };
+    let (told, untold): (Vec<&&Metric>, Vec<_>) = metrics.iter().partition(told);
+    if !untold.is_empty() {
+        let untold: Vec<_> = untold.iter().map(|metric| metric.name).collect();
+        doubts.push(format!("{world}: no sample tells {}", untold.join(", ")));
+    }
     for (arm, samples) in rounds {
-        for metric in metrics {
+        for metric in &told {
             let unknown = samples.values().filter(|s| metric.value(s).is_none()).count();
             if unknown > 0 {
                 let (metric, all) = (metric.name, samples.len());

@@ -54,6 +54,16 @@ struct Times {
     new_flow_ms: Vec<Option<f64>>,
     /// From the first bytes that arrived on another CPU until the thread was on that, and stayed.
     moved_irq_ms: Vec<Option<f64>>,
+    /// What both were made from.
+    traces: Vec<Traced>,
+}
+
+/// Of one flow.
+#[derive(Debug, Serialize)]
+struct Traced {
+    /// When its IRQ moved, by the clock of what was seen.
+    moved_at_ms: f64,
+    seen: Trace,
 }
 
 /// Measures, prints a table.
@@ -82,6 +92,7 @@ pub(crate) fn run(mut args: AdaptArgs) -> Result<()> {
         scheduler: arm.name.clone(),
         new_flow_ms: Vec::new(),
         moved_irq_ms: Vec::new(),
+        traces: Vec::new(),
     };
     let mut all: Vec<Times> = args.arms.iter().map(new).collect();
     for round in 0..args.rounds {
@@ -94,7 +105,7 @@ pub(crate) fn run(mut args: AdaptArgs) -> Result<()> {
             let port = 20_000 + 100 * (nth % 300) as u16;
             let traced = one(&mut guest, &facts, &args.arms[which], &args.workload, port);
             let (traces, moved_at_ms) = guest.survive(traced)??;
-            add(&mut all[which], &traces, moved_at_ms, &facts);
+            add(&mut all[which], traces, moved_at_ms, &facts);
         }
         progress.advance();
     }
@@ -104,7 +115,7 @@ pub(crate) fn run(mut args: AdaptArgs) -> Result<()> {
     print(&all);
     if let Some(path) = &args.out {
         let record = serde_json::json!({
-            "version": 1,
+            "version": 2,
             "subject_version": concat!("scx_steer ", env!("CARGO_PKG_VERSION")),
             "kernel": guest.kernel.release,
             "rounds": args.rounds,
@@ -165,7 +176,7 @@ fn move_irqs(guest: &mut Guest, facts: &Facts) -> Result<f64> {
     uptime.map(|seconds| seconds * 1e3).with_context(|| format!("no uptime: {:?}", done.stdout))
 }
 
-fn add(times: &mut Times, traces: &[Trace], moved_at_ms: f64, facts: &Facts) {
+fn add(times: &mut Times, traces: Vec<Trace>, moved_at_ms: f64, facts: &Facts) {
     let near = facts.local_cpus();
     for trace in traces {
         let local = settled(trace.until(moved_at_ms), |seen| near.contains(&seen.cpu));
@@ -176,6 +187,7 @@ fn add(times: &mut Times, traces: &[Trace], moved_at_ms: f64, facts: &Facts) {
         let arrived = after.iter().position(|seen| Some(seen.packets_on) != home);
         let after = arrived.map_or(&[][..], |first| &after[first..]);
         times.moved_irq_ms.push(settled(after, |seen| seen.cpu == seen.packets_on));
+        times.traces.push(Traced { moved_at_ms, seen: trace });
     }
 }
 

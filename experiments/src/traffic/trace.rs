@@ -7,10 +7,11 @@ use std::net::TcpStream;
 use rustix::net::sockopt::socket_incoming_cpu;
 use rustix::thread::sched_getcpu;
 use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
 
 /// One look: after which moment, in milliseconds of the monotonic clock, a thread was on a CPU and
 /// its packets arrived on another or the same.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Seen {
     pub(crate) at_ms: f64,
     pub(crate) cpu: usize,
@@ -76,7 +77,7 @@ impl<'a> Line<'a> {
 }
 
 /// All that was seen of one connection, in order.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Trace(pub(crate) Vec<Seen>);
 
 impl Trace {
