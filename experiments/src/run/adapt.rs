@@ -50,9 +50,9 @@ pub(crate) struct AdaptArgs {
 #[derive(Debug, Serialize)]
 struct Times {
     scheduler: String,
-    /// From a flow's first bytes until its thread was on a NIC-local CPU and stayed on such.
+    /// From a flow's first bytes until its thread was on a NIC-local CPU, to stay on such for a while.
     new_flow_ms: Vec<Option<f64>>,
-    /// From the first bytes that arrived on another CPU until the thread was on that, and stayed.
+    /// From the first bytes that arrived on another CPU until the thread was on that, to stay.
     moved_irq_ms: Vec<Option<f64>>,
     /// What both were made from.
     traces: Vec<Traced>,

@@ -104,12 +104,27 @@ impl Trace {
     }
 }
 
-/// Milliseconds from the first look until `good` held and went on to hold; `None` if it never did,
-/// or nothing was seen.
+/// How long a thread has to stay where it belongs, in milliseconds, to count as settled there: the
+/// default scheduler passes by on its way, and what fills a core later is another matter.
+const STAY_MS: f64 = 500.0;
+
+/// Milliseconds from the first look until `good` held and went on to hold for half a second, or to
+/// the end; `None` if it never did, or nothing was seen.
 pub(crate) fn settled(seen: &[Seen], good: impl Fn(&Seen) -> bool) -> Option<f64> {
-    let first = seen.first()?;
-    let settled = seen.iter().rposition(|seen| !good(seen)).map_or(0, |bad| bad + 1);
-    Some(seen.get(settled)?.at_ms - first.at_ms)
+    let mut since = None;
+    for look in seen {
+        match since {
+            None if good(look) => since = Some(look.at_ms),
+            Some(begin) if !good(look) => {
+                if look.at_ms - begin >= STAY_MS {
+                    break;
+                }
+                since = None;
+            }
+            _ => {}
+        }
+    }
+    Some(since? - seen.first()?.at_ms)
 }
 
 #[cfg(test)]
@@ -129,12 +144,17 @@ mod tests {
     }
 
     #[test]
-    fn settles_with_the_last_change_for_the_better() {
+    fn settled_is_who_stays_for_a_while() {
         let trace = &Trace::all(SAID)[0];
         let local = |seen: &Seen| seen.cpu >= 2;
         let home = |seen: &Seen| seen.cpu == seen.packets_on;
         assert_eq!(settled(trace.until(1500.0), local), Some(10.0));
-        assert_eq!(settled(trace.from(1500.0), home), Some(4.0));
+        assert_eq!(settled(trace.from(1500.0), home), Some(4.0), "to the end");
+        assert_eq!(settled(&trace.0, home), Some(10.0), "what comes after the stay is no matter");
+        let passes = [(0.0, 2), (499.0, 0), (600.0, 2), (700.0, 0)];
+        let passes = passes.map(|(at_ms, cpu)| Seen { at_ms, cpu, packets_on: 2 });
+        assert_eq!(settled(&passes, home), None);
+        assert_eq!(settled(&passes[..3], home), Some(600.0));
         assert_eq!(settled(&trace.0, |_| false), None);
         assert_eq!(settled(&[], home), None);
     }
