@@ -41,13 +41,6 @@ pub(crate) struct QueueIrq {
     pub(crate) queue: usize,
 }
 
-impl QueueIrq {
-    /// The file that says which CPUs may take it.
-    pub(crate) fn affinity_path(self) -> String {
-        format!("/proc/irq/{}/smp_affinity_list", self.irq)
-    }
-}
-
 impl Facts {
     /// Reads them.
     ///
@@ -81,17 +74,32 @@ impl Nic {
         let cpus = nodes.get(node).context("its node has no CPUs")?.clone();
         let irqs = device_irqs(link, name);
         let queue_irqs = queue_irqs(&link.read("/proc/interrupts")?, &irqs);
-        let queues = link.list(&format!("/sys/class/net/{name}/queues"))?;
-        let tx_queues = queues.iter().filter(|name| name.starts_with("tx-")).count();
+        let tx_queues = queue_folders(link, name, "tx-")?.len();
         ensure!(!queue_irqs.is_empty(), "it has no queue IRQs");
         Ok(Self { name: name.to_owned(), node, cpus, queue_irqs, tx_queues })
     }
 
     /// The file with the XPS mask of each transmit queue.
     pub(crate) fn xps_paths(&self) -> impl Iterator<Item = String> {
-        let path = |queue| format!("/sys/class/net/{}/queues/tx-{queue}/xps_cpus", self.name);
-        (0..self.tx_queues).map(path)
+        (0..self.tx_queues).map(|queue| xps_path(&self.name, queue))
     }
+}
+
+/// The file that says which CPUs may take an IRQ.
+pub(crate) fn affinity_path(irq: u32) -> String {
+    format!("/proc/irq/{irq}/smp_affinity_list")
+}
+
+/// The file with the XPS mask of a transmit queue.
+pub(crate) fn xps_path(nic: &str, queue: usize) -> String {
+    format!("/sys/class/net/{nic}/queues/tx-{queue}/xps_cpus")
+}
+
+/// Folders of a NIC's queues of one `kind`, `rx-` or `tx-`.
+pub(crate) fn queue_folders(link: &mut Link, nic: &str, kind: &str) -> Result<Vec<String>> {
+    let folder = format!("/sys/class/net/{nic}/queues");
+    let names = link.list(&folder)?.into_iter().filter(|name| name.starts_with(kind));
+    Ok(names.map(|name| format!("{folder}/{name}")).collect())
 }
 
 /// The NUMA node of a guest's NIC.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
-use super::facts::{Facts, Nic};
+use super::facts::{Facts, Nic, affinity_path};
 use super::net::Net;
 use super::steering_program;
 use crate::guest::Link;
@@ -54,8 +54,8 @@ impl Wheel {
     /// Records the driver's settings of a guest that was just booted.
     pub(crate) fn new(link: &mut Link, net: &Net, facts: &Facts) -> Result<Self> {
         let mut read = |path: String| link.read(&path).map(|value| (path, value));
-        let irqs = facts.nics.iter().flat_map(|nic| &nic.queue_irqs).map(|irq| irq.affinity_path());
-        let irqs = irqs.map(&mut read).collect::<Result<_>>()?;
+        let irqs = facts.nics.iter().flat_map(|nic| &nic.queue_irqs);
+        let irqs = irqs.map(|it| affinity_path(it.irq)).map(&mut read).collect::<Result<_>>()?;
         let xps =
             facts.nics.iter().flat_map(Nic::xps_paths).map(&mut read).collect::<Result<_>>()?;
         let by_port = steering_program::load(net.queues())?;
@@ -94,7 +94,7 @@ fn no_xps(facts: &Facts) -> Vec<(String, String)> {
 fn pinned_irqs(facts: &Facts) -> Vec<(String, String)> {
     let of_nic = |nic: &Nic| -> Vec<_> {
         let cpu = |queue: usize| nic.cpus[queue % nic.cpus.len()].to_string();
-        nic.queue_irqs.iter().map(|irq| (irq.affinity_path(), cpu(irq.queue))).collect()
+        nic.queue_irqs.iter().map(|it| (affinity_path(it.irq), cpu(it.queue))).collect()
     };
     facts.nics.iter().flat_map(of_nic).collect()
 }

@@ -16,7 +16,7 @@ use super::generator::Generators;
 use super::layout::Layout;
 use super::workload::WorkloadArgs;
 use super::{sample, scheduler};
-use crate::lab::facts::{Facts, Nic};
+use crate::lab::facts::{Facts, Nic, affinity_path};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::progress::Progress;
 use crate::lab::steering::{Steering, Wheel};
@@ -167,7 +167,7 @@ fn move_irqs(guest: &mut Guest, facts: &Facts) -> Result<f64> {
     let Nic { cpus, queue_irqs, .. } = &facts.nics[0];
     let moves = queue_irqs.iter().map(|irq| {
         let cpu = cpus[(irq.queue + 1) % cpus.len()];
-        format!(" && echo {cpu} > {}", irq.affinity_path())
+        format!(" && echo {cpu} > {}", affinity_path(irq.irq))
     });
     let script = format!("cat /proc/uptime{}", moves.collect::<String>());
     let done = guest.link.run(&["sh", "-c", &script], Duration::from_secs(60))?;

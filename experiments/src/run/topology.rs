@@ -66,7 +66,7 @@ pub(super) fn queues(link: &mut Link, nic: &str) -> Vec<Queue> {
     let named = facts::named_irqs(&interrupts).filter(|(irq, _)| irqs.contains(irq));
     let queues = named.filter_map(|(irq, name)| {
         let queue = queue_of(name, nic)?;
-        let cpus = link.read(&format!("/proc/irq/{irq}/smp_affinity_list")).ok()?;
+        let cpus = link.read(&facts::affinity_path(irq)).ok()?;
         Some(Queue { queue, irq, cpus: normal(&cpus) })
     });
     queues.collect()

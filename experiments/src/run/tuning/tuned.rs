@@ -9,6 +9,7 @@ use super::pause::Pause;
 use super::was::Was;
 use super::{IRQBALANCE, Tuning, idle, xps};
 use crate::guest::{Link, Silent};
+use crate::lab::facts::{affinity_path, queue_folders};
 use crate::lab::steering::set;
 use crate::run::bed::{Bed, BedNic};
 use crate::run::topology;
@@ -64,13 +65,11 @@ impl Tuned {
     fn start_rfs(&mut self, link: &mut Link, nics: &[BedNic]) -> Result<()> {
         self.change(link, FLOW_ENTRIES.to_owned(), &FLOWS.to_string())?;
         for nic in nics {
-            let folder = format!("/sys/class/net/{}/queues", nic.name);
-            let queues = link.list(&folder)?;
-            let queues: Vec<_> = queues.iter().filter(|name| name.starts_with("rx-")).collect();
+            let queues = queue_folders(link, &nic.name, "rx-")?;
             // the kernel rounds up to a power of two
             let each = FLOWS.div_ceil(queues.len().max(1)).next_power_of_two();
             for queue in queues {
-                self.change(link, format!("{folder}/{queue}/rps_flow_cnt"), &each.to_string())?;
+                self.change(link, format!("{queue}/rps_flow_cnt"), &each.to_string())?;
             }
         }
         Ok(())
@@ -78,12 +77,9 @@ impl Tuned {
 
     fn start_irqbalance(&mut self, link: &mut Link) -> Result<()> {
         alone(link)?;
-        for irq in link.list("/proc/irq")? {
-            if irq.parse::<u32>().is_ok() {
-                let path = format!("/proc/irq/{irq}/smp_affinity_list");
-                let value = link.read(&path)?;
-                self.note(Was::File { path, value })?;
-            }
+        for irq in link.list("/proc/irq")?.iter().filter_map(|name| name.parse().ok()) {
+            let path = affinity_path(irq);
+            self.note(Was::File { value: link.read(&path)?, path })?;
         }
         link.spawn(IRQBALANCE, &[IRQBALANCE, "--foreground", "--interval=1"])?;
         self.programs.push(IRQBALANCE);
@@ -93,8 +89,7 @@ impl Tuned {
     fn start_xps(&mut self, link: &mut Link, nics: &[BedNic]) -> Result<()> {
         alone(link)?;
         for BedNic { name, cpus } in nics {
-            let queues = link.list(&format!("/sys/class/net/{name}/queues"))?;
-            let tx_queues = queues.iter().filter(|name| name.starts_with("tx-")).count();
+            let tx_queues = queue_folders(link, name, "tx-")?.len();
             let queues = topology::queues(link, name);
             for (path, value) in xps::one_to_one(name, &queues, tx_queues, cpus)? {
                 self.change(link, path, &value)?;

@@ -3,6 +3,7 @@
 
 use anyhow::{Result, ensure};
 
+use crate::lab::facts::{affinity_path, xps_path};
 use crate::result::topology::Queue;
 use crate::run::setup::Unsupported;
 
@@ -22,13 +23,9 @@ pub(super) fn one_to_one(
     ensure!(!queues.is_empty(), cannot("has no interrupts of its queues"));
     ensure!(!cpus.is_empty(), cannot("is near unknown CPUs"));
     let cpu = |queue: usize| cpus[queue % cpus.len()];
-    let affinities = queues.iter().map(|queue| {
-        let path = format!("/proc/irq/{}/smp_affinity_list", queue.irq);
-        (path, cpu(queue.queue as usize).to_string())
-    });
-    let masks = (0..tx_queues).map(|queue| {
-        (format!("/sys/class/net/{nic}/queues/tx-{queue}/xps_cpus"), mask(cpu(queue)))
-    });
+    let affinities =
+        queues.iter().map(|it| (affinity_path(it.irq), cpu(it.queue as usize).to_string()));
+    let masks = (0..tx_queues).map(|queue| (xps_path(nic, queue), mask(cpu(queue))));
     Ok(affinities.chain(masks).collect())
 }
 
