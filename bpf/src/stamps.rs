@@ -5,7 +5,10 @@ use std::{
     os::fd::{AsRawFd, OwnedFd},
 };
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::{
+    net::{AddressFamily, SocketFlags, SocketType, socket_with},
+    time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic},
+};
 
 /// As long as this lives, the kernel stamps every packet that comes in: some socket asks for it.
 pub(crate) struct Stamps(#[expect(dead_code, reason = "kept open")] OwnedFd);
@@ -33,18 +36,8 @@ impl Stamps {
 /// By how much CLOCK_TAI is ahead of CLOCK_REALTIME, in which stamps are: whole seconds, 0 where
 /// nobody has set it.
 pub(crate) fn tai_ahead_ns() -> io::Result<u64> {
-    let (real, tai) = (clock(libc::CLOCK_REALTIME)?, clock(libc::CLOCK_TAI)?);
-    // read one after the other, they are further apart by a little
-    let seconds = (tai - real).div_euclid(1_000_000_000);
-    Ok(u64::try_from(seconds).unwrap_or(0) * 1_000_000_000)
-}
-
-fn clock(clock: libc::clockid_t) -> io::Result<i64> {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes one timespec, which lives across it.
-    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    if status < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    let real = clock_gettime(ClockId::Realtime);
+    // read after the other, it is further ahead by a little
+    let ahead = clock_gettime_dynamic(DynamicClockId::Tai)? - real;
+    Ok(u64::try_from(ahead.tv_sec).unwrap_or(0) * 1_000_000_000)
 }
