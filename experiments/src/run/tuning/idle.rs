@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 
-use super::cannot;
-use crate::guest::Link;
+use crate::guest::{Link, Silent};
 use crate::run::setup::Unsupported;
+use crate::traffic::stop::Interrupted;
 
 /// Name of the process that holds it.
 pub(super) const HOLDER: &str = "shallow-idle";
@@ -39,6 +39,14 @@ pub(super) fn start(link: &mut Link) -> Result<()> {
 fn hold(link: &mut Link, limit: u32) -> Result<()> {
     link.spawn(HOLDER, &["sh", "-c", HOLD, HOLDER, &limit.to_string()])?;
     link.expect(HOLDER, "holding", START).map_err(cannot)
+}
+
+/// A failure that means that the machine cannot do it.
+fn cannot(error: Error) -> Error {
+    if error.is::<Silent>() || error.is::<Interrupted>() {
+        return error;
+    }
+    Unsupported(format!("{error:#}")).into()
 }
 
 /// How long each idle state takes to leave, polling first; not those that an operator has disabled,

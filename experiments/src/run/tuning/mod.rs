@@ -10,14 +10,12 @@ mod xps;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
 
 use super::arm::Arm;
 use super::bed::Bed;
 use super::setup::Unsupported;
-use crate::guest::Silent;
 use crate::lab::tool;
-use crate::traffic::stop::Interrupted;
 pub(super) use journal::{JOURNAL, Journal};
 pub(super) use tuned::{Tuned, with};
 
@@ -105,12 +103,4 @@ pub(super) fn rehearse(bed: &mut dyn Bed, arms: &[Arm]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A failure that means that the machine cannot do it.
-fn cannot(error: Error) -> Error {
-    if error.is::<Silent>() || error.is::<Interrupted>() {
-        return error;
-    }
-    Unsupported(format!("{error:#}")).into()
 }
