@@ -1,6 +1,7 @@
 //! A booted guest of the live tier: kernel, root file system, network, QEMU and the line to the
 //! agent, brought up in that order and taken down with this value.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,6 +86,18 @@ impl GuestArgs {
         Net::create(self.nics.nodes(self.shape).len(), self.shape.cpus())
     }
 
+    /// What to start on that network; see `init.sh` for `mode`.
+    fn machine<'a>(
+        &self,
+        kernel: &'a Kernel,
+        initramfs: &'a OwnedFd,
+        net: &'a Net,
+        mode: &'a str,
+    ) -> Machine<'a> {
+        let Self { shape, nics, .. } = *self;
+        Machine { kernel, initramfs, shape, nics, tier: Tier::Live(net), mode }
+    }
+
     /// The programs in the guest: this one, scx_steer, and what was asked for.
     pub(crate) fn programs(&self) -> Result<Vec<PathBuf>> {
         let this = std::env::current_exe().context("finding this program's own file")?;
@@ -130,14 +143,7 @@ impl Guest {
         let initramfs = initramfs::pack(&kernel, &programs)?;
         let net = args.net()?;
         let console = log.map_or_else(|| Ok(Console::default()), Console::logged)?;
-        let machine = Machine {
-            kernel: &kernel,
-            initramfs: &initramfs,
-            shape: args.shape,
-            nics: args.nics,
-            tier: Tier::Live(&net),
-            mode: "agent",
-        };
+        let machine = args.machine(&kernel, &initramfs, &net, "agent");
         let mut starts = 1;
         loop {
             let mut qemu = machine.start(&console)?;
@@ -220,16 +226,8 @@ pub(crate) fn shell(args: &GuestArgs) -> Result<()> {
     let kernel = args.source.get(&args.kernel, &Progress::spinner())?;
     let initramfs = initramfs::pack(&kernel, &programs)?;
     let net = args.net()?;
-    let machine = Machine {
-        kernel: &kernel,
-        initramfs: &initramfs,
-        shape: args.shape,
-        nics: args.nics,
-        tier: Tier::Live(&net),
-        mode: "shell",
-    };
     println!("Ctrl-D ends the guest, Ctrl-A X kills it");
-    machine.run_here()
+    args.machine(&kernel, &initramfs, &net, "shell").run_here()
 }
 
 /// Runs a command in a guest of its own.
