@@ -15,7 +15,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use steer_bpf::{LoadedObserver, ObservedCgroup, Origins, Plan, bucket_floor, intf::*};
+use steer_bpf::{
+    LoadedObserver, ObjectSlot, ObservedCgroup, Observer, Origins, Plan, bucket_floor, intf::*,
+};
 
 mod common;
 
@@ -37,6 +39,11 @@ fn plan() -> Plan {
             ..Origins::default()
         },
     }
+}
+
+/// Counts from now on.
+fn observer(slot: &mut ObjectSlot, cgroup: Option<ObservedCgroup>) -> Observer<'_> {
+    LoadedObserver::load(slot, &common::settings(), &plan(), cgroup).unwrap().attach().unwrap()
 }
 
 fn pin_to(cpu: usize) {
@@ -71,10 +78,7 @@ fn bytes_time_and_softirq_are_counted_where_they_happen() {
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut slot = MaybeUninit::uninit();
-    let observer = LoadedObserver::load(&mut slot, &common::settings(), &plan(), None)
-        .unwrap()
-        .attach()
-        .unwrap();
+    let observer = observer(&mut slot, None);
     let before = observer.read(0..2).unwrap();
     let start = Instant::now();
     bulk_transfer(0, 64 << 20);
@@ -137,10 +141,7 @@ fn packets_are_sized_and_their_payload_timed_until_it_is_copied() {
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut slot = MaybeUninit::uninit();
-    let observer = LoadedObserver::load(&mut slot, &common::settings(), &plan(), None)
-        .unwrap()
-        .attach()
-        .unwrap();
+    let observer = observer(&mut slot, None);
     let sum = |counters: fn(&observed_cpu) -> &[u64]| {
         let cpus = observer.read(0..2).unwrap();
         let mut all = vec![0; counters(&cpus[0]).len()];
@@ -189,8 +190,7 @@ fn the_traffic_of_other_cgroups_can_be_left_out() {
     let seen = [(root, 0), (empty.as_path(), 1)].map(|(folder, depth)| {
         let cgroup = ObservedCgroup { id: fs::metadata(folder).unwrap().ino(), depth };
         let mut slot = MaybeUninit::uninit();
-        let loaded = LoadedObserver::load(&mut slot, &common::settings(), &plan(), Some(cgroup));
-        let observer = loaded.unwrap().attach().unwrap();
+        let observer = observer(&mut slot, Some(cgroup));
         bulk_transfer(0, 1 << 20);
         let counted = observer.read(0..2).unwrap();
         counted.iter().map(|cpu| cpu.received_bytes.iter().sum::<u64>()).sum::<u64>()
