@@ -15,15 +15,13 @@ use super::guest_bed::{GuestBed, Plan};
 use super::host::{self, HostArgs, HostBed};
 use super::rounds::{Next, RoundsArgs};
 use super::sample::{self, Measured};
-use super::setup::{SetupArgs, Unsupported};
-use super::topology;
-use super::tuning;
+use super::setup::{self, SetupArgs};
 use super::workload::WorkloadArgs;
+use super::{topology, tuning};
 use crate::lab::guest::GuestArgs;
 use crate::lab::progress::Progress;
 use crate::lab::shape::Nics;
 use crate::lab::steering::Steering;
-use crate::lab::tool;
 use crate::report;
 use crate::result::{self, AbResult, Header, Sample, Style};
 
@@ -146,7 +144,7 @@ impl AbArgs {
     /// Fills in what follows from the flags.
     ///
     /// # Errors
-    /// [`Unsupported`], when a program that they ask for is not installed.
+    /// As [`setup::installed`], when a program that they ask for is not installed.
     fn complete(&mut self) -> Result<()> {
         for arm in self.arms.iter_mut().filter(|arm| arm.is_own()) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
@@ -156,9 +154,7 @@ impl AbArgs {
             arm::repeat(&mut self.arms);
         }
         for needed in self.workload.needs() {
-            let how = format!("apt install {}", needed.package);
-            let path = tool::installed(needed.program, &how);
-            let path = path.map_err(|error| Unsupported(error.to_string()))?;
+            let path = setup::installed(needed.program, needed.how)?;
             self.guest.extra.extend(needed.in_guest.then_some(path));
         }
         let tools = self.arms.iter().flat_map(|arm| &arm.tunings).filter_map(|it| it.needs());

@@ -2,6 +2,7 @@
 //! guest and on the lab's end of the cable, before anything is measured and alike for every arm. Both
 //! ends are gone after the run, so there is nothing to put back.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -23,6 +24,11 @@ impl Unsupported {
     fn command(command: &str, place: &str, reason: &str) -> Self {
         Self(format!("{command} does not work {place}: {reason}"))
     }
+}
+
+/// As [`tool::installed`], but as a reason to leave the run out.
+pub(super) fn installed(program: &str, how: &str) -> Result<PathBuf, Unsupported> {
+    tool::installed(program, how).map_err(|error| Unsupported(error.to_string()))
 }
 
 /// Flags for settings.

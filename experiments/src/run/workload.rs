@@ -20,7 +20,7 @@ use crate::traffic::units::{Rate, Size};
 
 /// First port of the iperf3 servers, one per long flow.
 const IPERF_PORT: u16 = 5301;
-const IPERF: &[Needed] = &[Needed { program: "iperf3", package: "iperf3", in_guest: true }];
+const IPERF: &[Needed] = &[Needed { program: "iperf3", how: "apt install iperf3", in_guest: true }];
 
 /// Traffic, and what runs beside it; the same in every arm.
 #[derive(Debug, Clone, Args)]

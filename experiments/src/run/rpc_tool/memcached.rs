@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use super::{Calls, Needed, Server};
 
 pub(super) const NEEDED: &[Needed] =
-    &[Needed { program: "memcached", package: "memcached", in_guest: true }];
+    &[Needed { program: "memcached", how: "apt install memcached", in_guest: true }];
 const PORT: u16 = 11211;
 /// Becomes memcached.
 const SCRIPT: &str = include_str!("../../../lab/memcached.sh");

@@ -57,10 +57,10 @@ pub(super) struct Server {
     pub(super) port: u16,
 }
 
-/// A program that must be installed, its package, and whether the guest needs it.
+/// A program that must be installed, how it is, and whether the guest needs it.
 pub(super) struct Needed {
     pub(super) program: &'static str,
-    pub(super) package: &'static str,
+    pub(super) how: &'static str,
     pub(super) in_guest: bool,
 }
 

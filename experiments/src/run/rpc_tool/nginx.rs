@@ -9,8 +9,8 @@ use super::{Calls, Needed, Said, Server, Start, run, sleep_until};
 use crate::run::workload::words;
 
 pub(super) const NEEDED: &[Needed] = &[
-    Needed { program: "nginx", package: "nginx", in_guest: true },
-    Needed { program: "wrk", package: "wrk", in_guest: false },
+    Needed { program: "nginx", how: "apt install nginx", in_guest: true },
+    Needed { program: "wrk", how: "apt install wrk", in_guest: false },
 ];
 const PORT: u16 = 8080;
 /// Writes the configuration and the file, and becomes nginx.

@@ -11,8 +11,8 @@ use super::{Calls, Needed, Said, Server, Start, run, sleep_until};
 use crate::run::workload::words;
 
 pub(super) const NEEDED: &[Needed] = &[
-    Needed { program: "redis-server", package: "redis-server", in_guest: true },
-    Needed { program: "redis-benchmark", package: "redis-tools", in_guest: false },
+    Needed { program: "redis-server", how: "apt install redis-server", in_guest: true },
+    Needed { program: "redis-benchmark", how: "apt install redis-tools", in_guest: false },
 ];
 /// Port of the first instance.
 const PORT: u16 = 6379;

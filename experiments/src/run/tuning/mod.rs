@@ -14,8 +14,7 @@ use anyhow::{Context, Result};
 
 use super::arm::Arm;
 use super::bed::Bed;
-use super::setup::Unsupported;
-use crate::lab::tool;
+use super::setup;
 pub(super) use journal::{JOURNAL, Journal};
 pub(super) use tuned::{Tuned, with};
 
@@ -80,11 +79,10 @@ pub(super) const ETHTOOL: (&str, &str) = ("ethtool", "apt install ethtool");
 /// Takes a program into the guest, unless it is among those that the user brings.
 ///
 /// # Errors
-/// [`Unsupported`], when it is not installed.
+/// As [`setup::installed`].
 pub(super) fn bring((program, how): (&str, &str), programs: &mut Vec<PathBuf>) -> Result<()> {
     if !programs.iter().any(|known| known.ends_with(program)) {
-        let path = tool::installed(program, how).map_err(|error| Unsupported(error.to_string()))?;
-        programs.push(path);
+        programs.push(setup::installed(program, how)?);
     }
     Ok(())
 }
@@ -93,7 +91,7 @@ pub(super) fn bring((program, how): (&str, &str), programs: &mut Vec<PathBuf>) -
 /// anything is measured.
 ///
 /// # Errors
-/// [`Unsupported`], when the machine cannot do one of them.
+/// [`setup::Unsupported`], when the machine cannot do one of them.
 pub(super) fn rehearse(bed: &mut dyn Bed, arms: &[Arm]) -> Result<()> {
     for (name, tuning) in NAMES {
         if let Some(arm) = arms.iter().find(|arm| arm.tunings.contains(&tuning)) {
