@@ -8,7 +8,7 @@ use libbpf_rs::{
     MapCore, MapFlags,
     skel::{OpenSkel, Skel, SkelBuilder},
 };
-use rustix::thread::gettid;
+use rustix::process::Pid;
 
 use crate::{
     ObjectSlot,
@@ -46,13 +46,13 @@ impl<'obj> Telemetry<'obj> {
         Ok(Self(skel))
     }
 
-    /// Gives the calling thread the storage that the scheduler gives every thread, so that what it
-    /// moves is charged to it.
+    /// Gives a thread the storage that the scheduler gives every thread, so that what it moves is
+    /// charged to it.
     ///
     /// # Errors
-    /// Before kernel 6.9, which has no descriptors of threads.
-    pub fn follow_this_thread(&self) -> Result<()> {
-        let thread = threads::open(gettid()).context("opening a descriptor of this thread")?;
+    /// The thread has ended, or before kernel 6.9, which has no descriptors of threads.
+    pub fn follow(&self, thread: Pid) -> Result<()> {
+        let thread = threads::open(thread).context("opening a descriptor of the thread")?;
         // as ops.init_task leaves it; also what lies between the fields is zero
         let mut task = MaybeUninit::<task_ctx>::zeroed();
         // SAFETY: all its fields are numbers and bools, for which zero is a value.
@@ -61,7 +61,7 @@ impl<'obj> Telemetry<'obj> {
         // SAFETY: every byte is initialized, see above.
         let bytes = unsafe { slice::from_raw_parts(task.as_ptr().cast(), size_of::<task_ctx>()) };
         let key = thread.as_raw_fd().to_ne_bytes();
-        self.0.maps.tasks.update(&key, bytes, MapFlags::ANY).context("giving this thread storage")
+        self.0.maps.tasks.update(&key, bytes, MapFlags::ANY).context("giving the thread storage")
     }
 
     /// What is known of the threads that are followed.

@@ -67,7 +67,7 @@ fn telemetry_charges_the_thread_that_moves_the_data() {
     }
     let mut slot = MaybeUninit::uninit();
     let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
-    telemetry.follow_this_thread().unwrap();
+    telemetry.follow(gettid()).unwrap();
     let tid = gettid().as_raw_nonzero().get() as u32;
     let threads = telemetry.threads().unwrap();
     let load = || threads.read(tid).unwrap().unwrap().load;

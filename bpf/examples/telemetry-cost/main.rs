@@ -1,0 +1,177 @@
+//! What the scheduler's socket telemetry costs, on this kernel's loopback device: time per send or
+//! receive with it and without, interleaved, with 10 to 100,000 open sockets (or more, up to what
+//! memory and fs.file-max allow), of small messages as RPCs have and of large ones as bulk transfers
+//! have; and kernel memory per socket. Needs root, no sched_ext.
+//!
+//!     cargo run --release -p steer-bpf --example telemetry-cost [SOCKETS...]
+//!
+//! The sockets are spread over processes, as each may open so many files only; one after the other
+//! sends and receives. Their threads have the storage that the scheduler gives every thread, so
+//! charging them is in the cost. A flow of the loopback device has no NIC, so the vote on the home
+//! CPU is not.
+
+use std::{
+    fs,
+    mem::MaybeUninit,
+    os::fd::{FromRawFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use libbpf_rs::{libbpf_sys, query::ProgInfoIter};
+use steer_bpf::Telemetry;
+
+use shards::Shards;
+
+// Which thresholds hold does not matter for the cost: the tests' will do.
+#[path = "../../tests/common/mod.rs"]
+mod common;
+mod shards;
+
+/// Bytes of a message, and sends (and as many receives) per timing, or one per pair where that is
+/// more. The large one fits in the buffers of a new connection: one thread sends it, then receives it.
+const KINDS: [(usize, usize); 2] = [(512, 200_000), (32 << 10, 50_000)];
+/// Rounds of each kind: the first of these for which there is time, or else the last. Odd, so that
+/// one is the median.
+const ROUNDS: [u32; 3] = [7, 5, 3];
+/// Time for all rounds of one kind.
+const TIME: Duration = Duration::from_secs(75);
+/// Kernel memory of a socket, its file and its storage: 4.3 on 6.18, and room to spare.
+const KIB_PER_SOCKET: usize = 5;
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, nth, pairs] = &args[..]
+        && first == shards::ARGUMENT
+    {
+        return shards::serve(nth.parse()?, pairs.parse()?);
+    }
+    let mut counts: Vec<usize> = args.iter().map(|n| n.parse()).collect::<Result<_, _>>()?;
+    if counts.is_empty() {
+        counts = vec![10, 1000, 100_000];
+    }
+    println!(
+        "{:>8}  {:>8}  {:>10}  {:>10}  {:>24}  {:>6}  {:>6}  {:>12}  {:>10}",
+        "sockets",
+        "bytes",
+        "without",
+        "with",
+        "added per event [all]",
+        "rounds",
+        "ratio",
+        "in programs",
+        "per socket"
+    );
+    for count in counts {
+        if let Err(why) = has_room(count) {
+            println!("{count:>8}  skipped: {why:#}");
+            continue;
+        }
+        let mut shards = Shards::open((count / 2).max(1))?;
+        for (bytes, messages) in KINDS {
+            measure(&mut shards, bytes, messages)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is what so many sockets need.
+///
+/// # Errors
+/// Says what they need that cannot be had here.
+fn has_room(sockets: usize) -> Result<()> {
+    let (needed, available) = (sockets * KIB_PER_SOCKET, meminfo_kib("MemAvailable")? as usize);
+    let gib = |kib: usize| kib as f64 / f64::from(1 << 20);
+    let (needs, has) = (gib(needed), gib(available));
+    ensure!(
+        needed <= available,
+        "needs about {needs:.1} GiB of memory, {has:.1} GiB are available"
+    );
+
+    let [open, _, most] = shards::numbers("/proc/sys/fs/file-nr")?;
+    let files = open + sockets;
+    ensure!(
+        files <= most,
+        "needs {files} open files, where all processes can have {most}: sysctl -w fs.file-max={}",
+        files * 2
+    );
+    Ok(())
+}
+
+fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
+    let (sockets, threads) = (shards.sockets(), shards.threads());
+    let mut time = || shards.time(bytes, messages);
+    let begun = Instant::now();
+    time()?;
+    let pass = begun.elapsed();
+    // a round has three passes, and the last has one more
+    let fits = |rounds: &u32| pass * (rounds * 3 + 1) <= TIME;
+    let [.., least] = ROUNDS;
+    let rounds = ROUNDS.into_iter().find(fits).unwrap_or(least);
+
+    let (mut without, mut added) = (Vec::new(), Vec::new());
+    let (mut slab, mut in_programs) = (0, 0.0);
+    for round in 1..=rounds {
+        let alone = time()?;
+        let before = meminfo_kib("Slab")?;
+        let mut slot = MaybeUninit::uninit();
+        let telemetry = Telemetry::attach(&mut slot, &common::settings())?;
+        threads.iter().try_for_each(|thread| telemetry.follow(*thread))?;
+        // the first event of a socket makes its storage
+        time()?;
+        slab = slab.max(meminfo_kib("Slab")?.saturating_sub(before));
+        let more = time()? - alone;
+        eprintln!(
+            "{sockets} sockets, {bytes} bytes, round {round} of {rounds}: \
+             {alone:.0} ns without, {more:.0} ns added"
+        );
+        without.push(alone);
+        added.push(more);
+        if round == rounds {
+            in_programs = time_in_programs(&mut time)?;
+        }
+    }
+    added.sort_by(f64::total_cmp);
+    without.sort_by(f64::total_cmp);
+    let (median, last) = (added.len() / 2, added.len() - 1);
+    let (alone, more) = (without[median], added[median]);
+    println!(
+        "{sockets:>8}  {bytes:>8}  {alone:>7.0} ns  {:>7.0} ns  {:>24}  {rounds:>6}  {:>6.3}  \
+         {in_programs:>9.0} ns  {:>8} B",
+        alone + more,
+        format!("{more:.0} ns [{:.0}, {:.0}]", added[0], added[last]),
+        (alone + more) / alone,
+        // too little to see among all else with few sockets
+        if sockets >= 10_000 { (slab * 1024 / sockets as u64).to_string() } else { "–".into() },
+    );
+    Ok(())
+}
+
+/// Nanoseconds per run of the programs, as the kernel counts them; that counting costs time itself.
+fn time_in_programs(time: &mut impl FnMut() -> Result<f64>) -> Result<f64> {
+    // SAFETY: no memory is touched; the descriptor is ours, and counting ends when it is closed.
+    let _counting = unsafe {
+        let fd = libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME);
+        if fd < 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    time()?;
+    let (mut ns, mut runs) = (0, 0);
+    for program in ProgInfoIter::default() {
+        if program.name.to_string_lossy().starts_with("telemetry_") {
+            ns += program.run_time_ns;
+            runs += program.run_cnt;
+        }
+    }
+    Ok(ns as f64 / runs as f64)
+}
+
+/// A line of /proc/meminfo, in KiB.
+fn meminfo_kib(name: &str) -> Result<u64> {
+    let memory = fs::read_to_string("/proc/meminfo")?;
+    let line = memory.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let value = line.with_context(|| format!("no {name} in /proc/meminfo"))?;
+    Ok(value.trim().trim_end_matches(" kB").parse()?)
+}
