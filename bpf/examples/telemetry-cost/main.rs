@@ -14,6 +14,7 @@ use std::{
     fs,
     mem::MaybeUninit,
     os::fd::{FromRawFd, OwnedFd},
+    thread::sleep,
     time::{Duration, Instant},
 };
 
@@ -130,6 +131,8 @@ fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
         if round == rounds {
             in_programs = time_in_programs(&mut time)?;
         }
+        drop(telemetry);
+        settle()?;
     }
     added.sort_by(f64::total_cmp);
     without.sort_by(f64::total_cmp);
@@ -145,6 +148,19 @@ fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
         if sockets >= 10_000 { (slab * 1024 / sockets as u64).to_string() } else { "–".into() },
     );
     Ok(())
+}
+
+/// Waits until the kernel has freed the sockets' storage: it does so later, beside what is timed.
+fn settle() -> Result<()> {
+    let mut before = meminfo_kib("Slab")?;
+    loop {
+        sleep(Duration::from_millis(500));
+        let now = meminfo_kib("Slab")?;
+        if now + 1024 > before {
+            return Ok(());
+        }
+        before = now;
+    }
 }
 
 /// Nanoseconds per run of the programs, as the kernel counts them; that counting costs time itself.
