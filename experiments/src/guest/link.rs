@@ -120,7 +120,13 @@ impl Link {
     }
 
     /// Ends the program with SIGTERM, or SIGKILL if it does not listen.
+    ///
+    /// # Errors
+    /// When it has ended by itself: then with its last words.
     pub(crate) fn stop(&mut self, name: &str) -> Result<Finished> {
+        if let Some(ended) = self.ended(name, Duration::ZERO)? {
+            bail!("{name} ended by itself (code {:?}): {}", ended.code, ended.last_words());
+        }
         self.signal(name, libc::SIGTERM)?;
         self.wait(name, STEP).or_else(|error| {
             self.signal(name, libc::SIGKILL)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, anyhow, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, ensure};
 
 use super::journal::Journal;
 use super::pause::Pause;
@@ -147,7 +147,7 @@ impl Tuned {
     fn put_back(self, link: &mut Link) -> Result<Vec<String>> {
         let (mut left, mut ended) = (Vec::new(), Vec::new());
         for program in &self.programs {
-            unless_silent(stop(link, program), &mut ended)?;
+            unless_silent(link.stop(program).map(drop), &mut ended)?;
         }
         let mut moved = 0;
         for was in self.before.iter().rev() {
@@ -183,14 +183,6 @@ fn alone(link: &mut Link) -> Result<()> {
          irqbalance)"
     );
     Ok(())
-}
-
-/// Ends a program, which must not have ended before.
-fn stop(link: &mut Link, program: &str) -> Result<()> {
-    if let Some(ended) = link.ended(program, Duration::ZERO)? {
-        bail!("{program} ended by itself (code {:?}): {}", ended.code, ended.last_words());
-    }
-    link.stop(program).map(drop)
 }
 
 /// A failure, and what was left behind because of it, if anything was.
