@@ -113,15 +113,12 @@ const STAY_MS: f64 = 500.0;
 pub(crate) fn settled(seen: &[Seen], good: impl Fn(&Seen) -> bool) -> Option<f64> {
     let mut since = None;
     for look in seen {
-        match since {
-            None if good(look) => since = Some(look.at_ms),
-            Some(begin) if !good(look) => {
-                if look.at_ms - begin >= STAY_MS {
-                    break;
-                }
-                since = None;
-            }
-            _ => {}
+        if good(look) {
+            since.get_or_insert(look.at_ms);
+        } else if since.is_some_and(|begin| look.at_ms - begin >= STAY_MS) {
+            break;
+        } else {
+            since = None;
         }
     }
     Some(since? - seen.first()?.at_ms)
