@@ -135,7 +135,8 @@ enum steer_counter {
 	CNT_LONG_SPILL,	       /* long-flow thread left a saturated core */
 	CNT_SHORT_IDLE,	       /* short-flow thread woke on an idle unclaimed CPU */
 	CNT_SHORT_QUEUED,      /* ... had to queue */
-	CNT_SHORT_LENT,	       /* ... and got a claimed CPU after lend_after_ns */
+	CNT_SHORT_LENT,	       /* ... and got a claimed CPU after lend_after_ns; or woke on an
+				  idle one, where all that it may use are claimed */
 	CNT_NONE_IDLE,	       /* other thread woke on an idle unclaimed CPU */
 	CNT_NONE_LENT,	       /* ... on an idle CPU of the long-flow threads */
 	CNT_NONE_QUEUED,       /* ... had to queue */

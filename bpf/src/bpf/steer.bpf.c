@@ -36,7 +36,7 @@ UEI_DEFINE(uei);
 s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct subject s;
-	s32 cpu;
+	s32 cpu, other;
 
 	look_at(&s, p);
 	end_sleep(p, s.task);
@@ -68,19 +68,20 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 			return cpu;
 		}
 	}
-	if (s.class != CLASS_SHORT) {
+	other = any_free(p, prev_cpu, s.now);
+	/* where all that it may use is claimed, keeping the kinds apart has nothing left to win */
+	if (s.class != CLASS_SHORT || other < 0) {
 		cpu = pick_shared_idle(p, prev_cpu);
 		if (cpu >= 0) {
-			count(CNT_NONE_LENT);
+			count(s.class == CLASS_SHORT ? CNT_SHORT_LENT : CNT_NONE_LENT);
 			run_there(p, &s, cpu, 0);
 			return cpu;
 		}
 	}
 	count(s.class == CLASS_SHORT ? CNT_SHORT_QUEUED : CNT_NONE_QUEUED);
-	cpu = any_free(p, prev_cpu, s.now);
-	if (cpu < 0)
-		cpu = may_run_on(p, prev_cpu) ? prev_cpu : (s32)bpf_cpumask_first(p->cpus_ptr);
-	return cpu;
+	if (other >= 0)
+		return other;
+	return may_run_on(p, prev_cpu) ? prev_cpu : (s32)bpf_cpumask_first(p->cpus_ptr);
 }
 
 /* Where a thread waits: the queue, and a CPU that serves it. */
