@@ -115,7 +115,33 @@ fn a_core_with_room_is_not_saturated() {
     assert!(unsafe { (0..=FULL).all(|l| !(native_load_has_room(l) && native_load_saturates(l))) });
 }
 
+fn for_short(short_load: u32, long_load: u32, cpus: u32) -> u32 {
+    // SAFETY: no pointer is passed.
+    unsafe { native_cpus_for_short(short_load, long_load, cpus) }
+}
+
+#[test]
+fn short_flows_get_what_long_flows_can_do_without() {
+    assert_eq!(for_short(FULL / 2, 2 * FULL, 4), 1);
+    assert_eq!(for_short(FULL, 2 * FULL, 4), 1, "two would leave too little for the long flows");
+    assert_eq!(for_short(FULL, FULL, 4), 2, "a full core is not enough for what fills it");
+    assert_eq!(for_short(3 * FULL / 2, 5 * FULL / 2, 4), 1, "not enough for either");
+    assert_eq!(for_short(2 * FULL, 2 * FULL, 4), 2);
+    assert_eq!(for_short(FULL / 2, 4 * FULL, 4), 0, "half a core's work is not worth a whole one");
+}
+
 proptest! {
+    #[test]
+    fn more_to_do_never_means_fewer_cpus(
+        short in 0u32..=64 * FULL, more in 0u32..=4 * FULL, long in 0u32..=64 * FULL, cpus in 1u32..1024,
+    ) {
+        let now = for_short(short, long, cpus);
+        prop_assert!(now < cpus, "long flows keep one");
+        prop_assert!(now <= for_short(short + more, long, cpus));
+        prop_assert!(now >= for_short(short, long + more, cpus));
+        prop_assert!(now <= for_short(short, long, cpus + 1));
+    }
+
     #[test]
     fn what_was_taken_from_a_crowd_is_not_taken_back(
         waiting in 1u32..10_000, cpus in 1u32..512, own_waiting in 0u32..10_000, own_cpus in 1u32..512,

@@ -30,7 +30,7 @@ pub(crate) struct Metrics {
     pub(crate) short_idle: u64,
     #[stat(desc = "... into a queue")]
     pub(crate) short_queued: u64,
-    #[stat(desc = "Short-flow threads that waited too long and got a claimed CPU")]
+    #[stat(desc = "Short-flow threads that got a claimed CPU, for want of others")]
     pub(crate) short_lent: u64,
     #[stat(desc = "Wake-ups of other threads on an idle, unclaimed CPU")]
     pub(crate) none_idle: u64,
@@ -50,6 +50,10 @@ pub(crate) struct Metrics {
     pub(crate) kthreads: u64,
     #[stat(desc = "Cores that became long-flow cores")]
     pub(crate) claims: u64,
+    #[stat(desc = "Cores reserved for short-flow threads")]
+    pub(crate) reserved: u64,
+    #[stat(desc = "... that were no longer")]
+    pub(crate) released: u64,
     #[stat(desc = "Moves of long-flow threads whose packets came along")]
     pub(crate) steering_followed: u64,
     #[stat(desc = "... whose packets kept arriving where they did")]
@@ -96,6 +100,8 @@ impl Metrics {
             rescued: n(c::steer_counter_CNT_RESCUE),
             kthreads: n(c::steer_counter_CNT_KTHREAD),
             claims: n(c::steer_counter_CNT_CLAIM),
+            reserved: n(c::steer_counter_CNT_RESERVE),
+            released: n(c::steer_counter_CNT_RELEASE),
             steering_followed: n(c::steer_counter_CNT_STEERING_FOLLOWED),
             steering_stayed: n(c::steer_counter_CNT_STEERING_STAYED),
             flows_long: n(c::steer_counter_CNT_FLOW_LONG),
@@ -110,7 +116,7 @@ impl Metrics {
             out,
             "long home {} local {} remote {} unplaced {} spilled {} | short idle {} queued {} lent {} | \
              none idle {} lent {} queued {} | pool {} | preempted {} stolen {} rescued {} kthreads {} | \
-             claims {} | steering followed {} stayed {} | flows long {} short {} | policy \
+             claims {} reserved {} released {} | steering followed {} stayed {} | flows long {} short {} | policy \
              reloads {} refusals {}",
             self.long_home,
             self.long_local,
@@ -129,6 +135,8 @@ impl Metrics {
             self.rescued,
             self.kthreads,
             self.claims,
+            self.reserved,
+            self.released,
             self.steering_followed,
             self.steering_stayed,
             self.flows_long,

@@ -31,6 +31,8 @@ struct core_use {
 	u64 until_ns; /* the claim's end */
 	u64 spill_ns; /* no further thread leaves for lack of room before this */
 	struct head_count threads;
+	u32 cpus;      /* online ones */
+	bool reserved; /* left to short-flow threads (reserve.bpf.h) */
 } __attribute__((aligned(64)));
 
 static struct core_use cores[MAX_CPUS];
@@ -50,12 +52,15 @@ struct cpu_state {
 	u64 balance_ns; /* when that is next looked for */
 	u64 exec_mark;	/* the running thread's CPU time when last counted */
 	u64 busy_ns;	/* CPU time of threads that make load */
-	u64 busy_mark;	/* ... and of softirq and irq, when the load was last averaged */
+	u64 short_ns;	/* ... of other short-flow threads */
+	u64 busy_mark;	/* both, and of softirq and irq, when loads were last averaged */
+	u64 short_mark;
 	u64 softirq_mark;
-	u32 load;  /* of long-flow threads and of what packets cost the kernel here, see place.h */
-	u32 clock; /* the cache whose clock tells the running thread's virtual time */
-	u8 class;  /* of the running thread */
-	u8 pool;   /* its policy's */
+	u32 load; /* of long-flow threads and of what packets cost the kernel here, see place.h */
+	u32 short_load; /* of short-flow threads */
+	u32 clock;	/* the cache whose clock tells the running thread's virtual time */
+	u8 class;	/* of the running thread */
+	u8 pool;	/* its policy's */
 	bool pinned;
 	bool makes_load;
 } __attribute__((aligned(64)));
@@ -159,13 +164,15 @@ static __always_inline void note_running(struct cpu_state *state, const struct t
 	state->makes_load = class == CLASS_LONG || is_per_cpu_kthread(p);
 }
 
-/* Count the CPU time of the running thread @p, if it makes load. On its own CPU. */
+/* Count the CPU time of the running thread @p, if it moves data. On its own CPU. */
 static __always_inline void count_busy_time(struct cpu_state *state, const struct task_struct *p)
 {
 	u64 ran = p->se.sum_exec_runtime;
 
 	if (state->makes_load)
 		state->busy_ns += ran - state->exec_mark;
+	else if (state->class == CLASS_SHORT)
+		state->short_ns += ran - state->exec_mark;
 	state->exec_mark = ran;
 }
 
@@ -180,7 +187,8 @@ static u64 softirq_time(s32 cpu)
 static void average_load(s32 cpu, u64 window_ns)
 {
 	struct cpu_state *state = state_of(cpu);
-	u64 busy_ns = state->busy_ns, softirq = softirq_time(cpu), busy, stolen;
+	u64 busy_ns = state->busy_ns, short_ns = state->short_ns, softirq = softirq_time(cpu);
+	u64 busy, stolen;
 
 	busy = busy_ns - state->busy_mark;
 	stolen = softirq - state->softirq_mark;
@@ -192,10 +200,15 @@ static void average_load(s32 cpu, u64 window_ns)
 	else if (busy < stolen)
 		busy = stolen;
 	state->load = load_update(state->load, busy, window_ns);
+	state->short_load = load_update(state->short_load, short_ns - state->short_mark, window_ns);
+	state->short_mark = short_ns;
 }
 
-/* Forget claims that ran out, average loads. Called every CLAIM_REFRESH_NS. */
-static void refresh_cores(struct core_timer *timer, u64 now)
+/*
+ * Forget claims that ran out, average loads: true if that was due. Called every
+ * CLAIM_REFRESH_NS.
+ */
+static bool refresh_cores(struct core_timer *timer, u64 now)
 {
 	u64 window_ns = now - timer->averaged_ns;
 	bool average = window_ns >= LOAD_WINDOW_NS;
@@ -215,6 +228,7 @@ static void refresh_cores(struct core_timer *timer, u64 now)
 	}
 	if (average)
 		timer->averaged_ns = now;
+	return average;
 }
 
 /* Called once from ops.init. */
@@ -229,6 +243,7 @@ static s32 init_cores(void)
 		if (is_online(cpu)) {
 			bpf_cpumask_set_cpu(cpu, mask);
 			llc_use_of(cpu)->cpus++;
+			core_of(cpu)->cpus++;
 		}
 	mask = bpf_kptr_xchg(&free_cpus, mask);
 	if (mask)

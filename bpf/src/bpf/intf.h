@@ -146,6 +146,8 @@ enum steer_counter {
 	CNT_RESCUE,	       /* a thread that waited over lend_after_ns got an idle CPU */
 	CNT_KTHREAD,	       /* a per-CPU kthread ran ahead of everything */
 	CNT_CLAIM,	       /* a core became a long-flow core */
+	CNT_RESERVE,	       /* a core was reserved for short-flow threads */
+	CNT_RELEASE,	       /* ... is no longer: they need fewer, or its packets do not follow */
 	CNT_STEERING_FOLLOWED, /* a moved thread's packets came along */
 	CNT_STEERING_STAYED,   /* ... kept arriving where they did */
 	CNT_FLOW_LONG,	       /* a flow's class became long */

@@ -84,6 +84,11 @@ u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns)
 	return load_update(load, busy_ns, window_ns);
 }
 
+u32 native_cpus_for_short(u32 short_load, u32 long_load, u32 cpus)
+{
+	return cpus_for_short(short_load, long_load, cpus);
+}
+
 bool native_is_more_crowded(u32 waiting, u32 cpus, u32 own_waiting, u32 own_cpus)
 {
 	return is_more_crowded(waiting, cpus, own_waiting, own_cpus);

@@ -27,6 +27,7 @@ u32 native_heads_in(const struct head_count *h, u32 window);
 u32 native_spread_cost(u32 on_core, u32 on_llc, u32 load);
 u64 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread);
 bool native_spill_helps(const struct nic_steering *s, u32 threads);
+u32 native_cpus_for_short(u32 short_load, u32 long_load, u32 cpus);
 u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns);
 bool native_is_more_crowded(u32 waiting, u32 cpus, u32 own_waiting, u32 own_cpus);
 bool native_load_saturates(u32 load);

@@ -31,6 +31,11 @@ static inline bool steering_is_fixed(const struct nic_steering *s)
 	return s->score <= -STEERING_SETTLED;
 }
 
+static inline bool steering_follows(const struct nic_steering *s)
+{
+	return s->score >= STEERING_SETTLED;
+}
+
 static inline void steering_vote(struct nic_steering *s, bool followed)
 {
 	s32 vote = followed ? 1 : -1;
@@ -133,7 +138,7 @@ static inline u64 spill_cost(const struct cpu_plan *from, const struct cpu_plan 
  */
 static inline bool spill_helps(const struct nic_steering *s, u32 threads)
 {
-	return threads > 1 || s->score < STEERING_SETTLED;
+	return threads > 1 || !steering_follows(s);
 }
 
 /* The average follows a change by half per window. */
@@ -160,6 +165,29 @@ static inline bool load_has_room(u32 load)
 static inline bool loads_fit_together(u32 home, u32 thread)
 {
 	return home + thread <= LOAD_FULL * 7 / 10;
+}
+
+/*
+ * How many of @cpus short-flow threads should have to themselves, at these sums of loads: so
+ * many that they are three quarters busy, if long-flow threads can do with the others. If they
+ * cannot, those that they do without, or as many as short-flow threads fill now: mixed, both
+ * lose more than half of what they do (host-network-stack paper, fig 11). Less than a twentieth
+ * of a CPU is not worth one; it does not count as mixed either (observer.bpf.c).
+ */
+static inline u32 cpus_for_short(u32 short_load, u32 long_load, u32 cpus)
+{
+	u32 wanted = short_load / (LOAD_FULL * 3 / 4) + 1;
+	u32 filled = (short_load + LOAD_FULL / 4) / LOAD_FULL;
+	u32 needed = long_load / (LOAD_FULL * 9 / 10) + 1;
+	u32 spare = cpus > needed ? cpus - needed : 0;
+
+	if (short_load < LOAD_FULL / 20)
+		return 0;
+	if (wanted <= spare)
+		return wanted;
+	if (filled <= spare)
+		return spare;
+	return filled < cpus ? filled : cpus - 1;
 }
 
 /*

@@ -218,7 +218,8 @@ static int upkeep(void *map, int *key, struct core_timer *timer)
 {
 	u64 now = scx_bpf_now();
 
-	refresh_cores(timer, now);
+	if (refresh_cores(timer, now))
+		reserve_cores(now);
 	bpf_rcu_read_lock();
 	resettle(now);
 	bpf_rcu_read_unlock();

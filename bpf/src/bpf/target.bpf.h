@@ -9,13 +9,14 @@
  *   fixed       anywhere    its home: beside its softirq, even on a remote node
  *   not known               as if it followed; that is how it becomes known
  *
- * and from a core that has too much to do, to the nearest with room (place.h).
+ * and from a core that has too much to do, to the nearest with room (place.h); from one that is
+ * reserved for short-flow threads as if it were not NIC-local, unless home is fixed.
  */
 #ifndef __STEER_TARGET_BPF_H
 #define __STEER_TARGET_BPF_H
 
 #include <bpf_experimental.h>
-#include "cores.bpf.h"
+#include "reserve.bpf.h"
 
 /* How often a NIC with fixed steering is put to the test: has someone switched RFS on? */
 #define PROBE_NS (10 * 1000 * 1000 * 1000ULL)
@@ -50,7 +51,8 @@ __weak __noinline s32 pick_nic_local(struct task_struct *p __arg_trusted, u32 ni
 	u32 cost, least = ~0U;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || !may_run_on(p, cpu))
+		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || is_reserved(cpu) ||
+		    !may_run_on(p, cpu))
 			continue;
 		cost = cost_of(cpu, now);
 		if (cost < least || (cost == least && cpu == current_cpu)) {
@@ -73,6 +75,7 @@ __weak __noinline s32 pick_spill(struct task_struct *p __arg_trusted, s32 home, 
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
 		if (cpu == home || is_exclusive(cpu) || !may_run_on(p, cpu) ||
+		    (is_reserved(cpu) && steering_follows(steering_of(nic))) ||
 		    !load_has_room(state_of(cpu)->load) || (local_only && !is_nic_local(cpu, nic)))
 			continue;
 		cost = spill_cost(plan_of(home), plan_of(cpu), cost_of(cpu, now));
@@ -82,11 +85,6 @@ __weak __noinline s32 pick_spill(struct task_struct *p __arg_trusted, s32 home, 
 		}
 	}
 	return best;
-}
-
-static struct nic_steering *steering_of(u32 nic)
-{
-	return &nic_steering[nic & (MAX_NICS - 1)];
 }
 
 /* Does the NIC deliver where it will, whatever threads do? A thread that probes assumes not. */
@@ -171,12 +169,12 @@ static s32 long_target(struct task_struct *p, struct task_ctx *task, u64 now)
 	stays = !fixed && home == task->left_home;
 
 	if (may_run_on(p, home) && !is_exclusive(home) &&
-	    (fixed || (is_nic_local(home, nic) && !stays))) {
+	    (fixed || (is_nic_local(home, nic) && !is_reserved(home) && !stays))) {
 		/* where it was sent, its packets are: that is still to be learned from */
 		if (home != target)
 			task->left_home = -1;
 		target = home;
-	} else if (!may_run_on(p, target) || !is_nic_local(target, nic)) {
+	} else if (!may_run_on(p, target) || !is_nic_local(target, nic) || is_reserved(target)) {
 		target = pick_nic_local(p, nic, now);
 		if (target >= 0)
 			depart(task, now);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cores reserved for short-flow threads. Long-flow threads claim what they find; where that
+ * would be every core, as many are left to short-flow threads as these have work for.
+ *
+ * Four CPUs, all NIC-local; long-flow threads L use half of each, RPC threads S a quarter:
+ *
+ *      before  L S | L S | L S | L S        after  L L | L | L | S S S S
+ *
+ * Not where packets are known not to follow: their softirq, and so their threads, stay.
+ */
+#ifndef __STEER_RESERVE_BPF_H
+#define __STEER_RESERVE_BPF_H
+
+#include "cores.bpf.h"
+
+/* How many load windows in a row must need fewer before one is given back: a second. */
+#define RELEASE_WINDOWS 10
+
+static u32 windows_with_fewer;
+
+/* Sums over the CPUs that are not exclusive. Not on the stack, where the verifier tells apart
+ * every value they could have. Written by the timer alone. */
+static struct {
+	u32 cpus;
+	u32 apart; /* of them: no long-flow thread's, as reserved or without their packets */
+	u32 long_load;
+	u32 short_load;
+} sums;
+
+static struct nic_steering *steering_of(u32 nic)
+{
+	return &nic_steering[nic & (MAX_NICS - 1)];
+}
+
+static __always_inline bool is_reserved(s32 cpu)
+{
+	return core_of(cpu)->reserved;
+}
+
+/* A bit for each NIC whose packets do not follow threads. */
+static u64 fixed_nics(void)
+{
+	u64 fixed = 0;
+	u32 nic;
+
+	bpf_for (nic, 0, MAX_NICS)
+		if (steering_is_fixed(steering_of(nic)))
+			fixed |= 1ULL << nic;
+	return fixed;
+}
+
+static void release(s32 cpu)
+{
+	core_of(cpu)->reserved = false;
+	count(CNT_RELEASE);
+}
+
+/*
+ * Reserve a core more, or one less, if that is needed: that with the least, or most, to do for
+ * long flows and not for short ones. Called whenever loads were averaged.
+ */
+static void reserve_cores(u64 now)
+{
+	u32 cost, least = ~0U, most = 0, wanted;
+	u64 fixed = fixed_nics();
+	s32 cpu, next = -1, last = -1;
+
+	__builtin_memset(&sums, 0, sizeof(sums));
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
+		const struct cpu_state *state = state_of(cpu);
+
+		if (!is_online(cpu) || is_exclusive(cpu))
+			continue;
+		sums.cpus++;
+		sums.short_load += state->short_load;
+		/* what softirq there is on a CPU without long-flow threads is for others */
+		if (is_claimed(cpu, now))
+			sums.long_load += state->load;
+		else
+			sums.short_load += state->load;
+
+		if (!(plan_of(cpu)->nics_local & ~fixed)) {
+			sums.apart += !is_claimed(cpu, now);
+			if (is_reserved(cpu))
+				release(cpu);
+			continue;
+		}
+		cost = LOAD_FULL + state->load - state->short_load;
+		if (is_reserved(cpu)) {
+			sums.apart++;
+			if (cost >= most) {
+				most = cost;
+				last = cpu;
+			}
+		} else if (cost < least) {
+			least = cost;
+			next = cpu;
+		}
+	}
+	wanted = cpus_for_short(sums.short_load, sums.long_load, sums.cpus);
+	if (last >= 0 && wanted + core_of(last)->cpus <= sums.apart) {
+		if (++windows_with_fewer < RELEASE_WINDOWS)
+			return;
+		release(last);
+	} else if (wanted > sums.apart && next >= 0) {
+		core_of(next)->reserved = true;
+		count(CNT_RESERVE);
+	}
+	windows_with_fewer = 0;
+}
+
+#endif /* __STEER_RESERVE_BPF_H */
