@@ -50,7 +50,7 @@ pub(crate) struct WorkloadArgs {
     pub(super) trace_long: bool,
     /// RPC connections, each with one request outstanding.
     #[arg(long, value_name = "N", default_value_t = 16)]
-    rpc_connections: u16,
+    rpc_connections: u32,
     /// Bytes of every request and reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     rpc_size: String,
@@ -276,7 +276,7 @@ impl WorkloadArgs {
             long_direction: self.long_direction,
             long_reads: self.long_reads,
             long_zerocopy: self.long_zerocopy,
-            rpc_connections: self.rpc_connections.into(),
+            rpc_connections: self.rpc_connections,
             rpc_size: self.rpc_size.clone(),
             rpc_threads: self.rpc_threads.into(),
             rpc_tool: word(&self.rpc_tool),

@@ -23,7 +23,7 @@ pub(crate) struct Load {
     /// Whether the client sends them without copying.
     pub(crate) long_zerocopy: bool,
     /// RPC connections.
-    pub(crate) rpc_connections: u16,
+    pub(crate) rpc_connections: u32,
     /// Bytes of every request and every reply.
     pub(crate) rpc_size: u64,
     /// How the load shifts, if it does.
@@ -62,9 +62,9 @@ impl Load {
 
     /// Whether there is no traffic in it.
     pub(crate) fn is_none(&self) -> bool {
-        let none = |numbers: Vec<u16>| numbers.iter().all(|&number| number == 0);
-        none(stage::numbers(&self.stages, self.long_flows, |stage| stage.long_flows))
-            && none(stage::numbers(&self.stages, self.rpc_connections, |s| s.rpc_connections))
+        let long = stage::numbers(&self.stages, self.long_flows, |stage| stage.long_flows);
+        let rpc = stage::numbers(&self.stages, self.rpc_connections, |stage| stage.rpc_connections);
+        long.iter().all(|&flows| flows == 0) && rpc.iter().all(|&connections| connections == 0)
     }
 
     /// Warm-up and measured time together.

@@ -3,6 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod contend;
 pub(crate) mod cpus;
+mod files;
 pub(crate) mod generator;
 pub(crate) mod hog;
 pub(crate) mod load;

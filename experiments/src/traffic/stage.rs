@@ -20,7 +20,7 @@ pub(crate) struct Stage {
     pub(crate) long_flows: Option<u16>,
     /// RPC connections that ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rpc_connections: Option<u16>,
+    pub(crate) rpc_connections: Option<u32>,
     /// Hogs that spin, for each set of CPUs that has some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) hogs: Option<u16>,
@@ -35,14 +35,13 @@ impl FromStr for Stage {
         let mut stage = Self::default();
         for word in text.split_whitespace() {
             let (name, number) = word.split_once('=').ok_or(format!("{word:?}: {HELP}"))?;
-            let place = match name {
-                "long-flows" => &mut stage.long_flows,
-                "rpc-connections" => &mut stage.rpc_connections,
-                "hogs" => &mut stage.hogs,
+            let once = match name {
+                "long-flows" => put(&mut stage.long_flows, number),
+                "rpc-connections" => put(&mut stage.rpc_connections, number),
+                "hogs" => put(&mut stage.hogs, number),
                 _ => return Err(format!("{name:?} is nothing that shifts; {HELP}")),
             };
-            let number = number.parse().map_err(|error| format!("{word:?}: {error}; {HELP}"))?;
-            if place.replace(number).is_some() {
+            if !once.map_err(|error| format!("{word:?}: {error}; {HELP}"))? {
                 return Err(format!("{name} is there twice"));
             }
         }
@@ -53,12 +52,17 @@ impl FromStr for Stage {
     }
 }
 
+/// Reads a number into its place; false when there is one already.
+fn put<T: FromStr>(place: &mut Option<T>, number: &str) -> Result<bool, T::Err> {
+    Ok(place.replace(number.parse()?).is_none())
+}
+
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = [
-            ("long-flows", self.long_flows),
+            ("long-flows", self.long_flows.map(u32::from)),
             ("rpc-connections", self.rpc_connections),
-            ("hogs", self.hogs),
+            ("hogs", self.hogs.map(u32::from)),
         ];
         let said = all.into_iter().filter_map(|(name, number)| Some(format!("{name}={}", number?)));
         f.write_str(&said.collect::<Vec<_>>().join(" "))
@@ -77,7 +81,11 @@ pub(crate) fn check(stages: &[Stage]) -> Result<()> {
 
 /// How much goes on in each stage, of something that `of` finds in a stage; without stages there is
 /// one, as the other flags say.
-pub(crate) fn numbers(stages: &[Stage], otherwise: u16, of: fn(&Stage) -> Option<u16>) -> Vec<u16> {
+pub(crate) fn numbers<T: Copy>(
+    stages: &[Stage],
+    otherwise: T,
+    of: fn(&Stage) -> Option<T>,
+) -> Vec<T> {
     if stages.is_empty() {
         return vec![otherwise];
     }
@@ -101,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(long in any::<Option<u16>>(), rpc in any::<Option<u16>>(), hogs in 0..9u16) {
+        fn what_is_written_is_read(long in any::<Option<u16>>(), rpc in any::<Option<u32>>(), hogs in 0..9u16) {
             let stage = Stage { long_flows: long, rpc_connections: rpc, hogs: Some(hogs) };
             prop_assert_eq!(stage.to_string().parse::<Stage>().unwrap(), stage);
         }

@@ -12,8 +12,28 @@ pub(crate) const LONG_PORT: u16 = 5201;
 pub(crate) const LONG_OUT_PORT: u16 = 5203;
 /// Port of the RPC service, unless told otherwise.
 pub(crate) const RPC_PORT: u16 = 5202;
+/// RPC connections of one client address that share a server port. No more than a listener's backlog
+/// holds by default (net.core.somaxconn), so that even a server that does not get to accept loses none;
+/// and little enough that all of them have source ports above those of the long flows. A multiple of
+/// every power of two up to 32, so that the next port's connections meet the same queues.
+pub(crate) const CONNECTIONS_PER_PORT: u32 = 4000;
+/// From the first RPC port to the one before the second: behind all ports that programs of an
+/// experiment listen on, and before those that a kernel gives to clients.
+const FURTHER_PORTS: u32 = 6800;
 /// The largest RPC message in bytes, so that a stray client cannot ask for endless replies.
 pub(crate) const MAX_MESSAGE: u64 = 16 << 20;
+
+/// How many ports so many RPC connections of one client address need; one at least.
+pub(crate) fn rpc_ports(connections: u32) -> u32 {
+    connections.div_ceil(CONNECTIONS_PER_PORT).max(1)
+}
+
+/// A port of the RPC service, by its number from 0 on, when the first of them is `first`; `None` where
+/// there is no such port.
+pub(crate) fn rpc_port(first: u16, number: u32) -> Option<u16> {
+    let offset = if number == 0 { 0 } else { FURTHER_PORTS.checked_add(number)? };
+    u16::try_from(offset.checked_add(first.into())?).ok()
+}
 
 /// The first bytes on an RPC connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +136,19 @@ fn blocked_or(error: io::Error) -> io::Result<Step> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn further_rpc_ports_collide_with_nothing() {
+        let ports: Vec<_> =
+            (0..rpc_ports(300_000)).map(|n| rpc_port(RPC_PORT, n).unwrap()).collect();
+        assert_eq!((ports[0], ports.len()), (RPC_PORT, 75));
+        // Redis has one for each of its instances from 6379 on, iperf3 for each flow from 5301 on;
+        // nginx 8080, memcached 11211. The kernel's own choice begins at 32768, the lab's at 20000.
+        assert!(ports[1..].iter().all(|port| (11_212..20_000).contains(port)), "{ports:?}");
+        assert!(ports.windows(2).all(|two| two[0] < two[1]));
+        assert_eq!((rpc_ports(0), rpc_ports(4000), rpc_ports(4001)), (1, 1, 2));
+        assert_eq!((rpc_port(60_000, 0), rpc_port(60_000, 1)), (Some(60_000), None));
+    }
 
     #[test]
     fn a_hello_survives_the_wire_and_strangers_do_not() {

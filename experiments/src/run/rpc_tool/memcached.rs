@@ -16,7 +16,7 @@ const SPARE: u32 = 64;
 
 /// The server; none without connections.
 pub(super) fn servers(calls: Calls, address: IpAddr) -> Vec<Server> {
-    let most = u32::from(calls.connections) + SPARE;
+    let most = calls.connections + SPARE;
     let mut argv = ["sh", "-ec", SCRIPT, "memcached.sh"].map(str::to_owned).to_vec();
     argv.extend([address.to_string()]);
     argv.extend([u32::from(PORT), calls.threads.into(), most].map(|number| number.to_string()));

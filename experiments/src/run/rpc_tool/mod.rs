@@ -40,7 +40,7 @@ pub(crate) enum RpcTool {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Calls {
     /// Connections, each with one request outstanding.
-    pub(super) connections: u16,
+    pub(super) connections: u32,
     /// Bytes of what is asked for.
     pub(super) size: u64,
     /// Threads that serve them.

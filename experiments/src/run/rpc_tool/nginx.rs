@@ -42,7 +42,7 @@ pub(super) fn drive(
         let line = words(&format!(
             "wrk --threads {} --connections {} --duration {seconds}s --timeout {LATE}s \
              --latency http://{server}:{PORT}/rpc",
-            ASKERS.min(calls.connections),
+            calls.connections.min(ASKERS.into()),
             calls.connections
         ));
         let said = run(start, &[line], Duration::from_secs(seconds))?;

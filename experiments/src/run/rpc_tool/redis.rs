@@ -35,10 +35,10 @@ pub(super) fn servers(calls: Calls, address: IpAddr) -> Vec<Server> {
 }
 
 /// Port and number of connections of each instance.
-fn instances(calls: Calls) -> impl Iterator<Item = (u16, u16)> {
-    let all = calls.threads.min(calls.connections);
-    let share = move |index| calls.connections / all + u16::from(index < calls.connections % all);
-    (0..all).map(move |index| (PORT + index, share(index)))
+fn instances(calls: Calls) -> impl Iterator<Item = (u16, u32)> {
+    let all = calls.connections.min(calls.threads.into());
+    let share = move |index| calls.connections / all + u32::from(index < calls.connections % all);
+    (PORT..).zip((0..all).map(share))
 }
 
 /// See [`super::RpcTool::drive`].
@@ -49,16 +49,16 @@ pub(super) fn drive(
     warm: Instant,
     window: Duration,
 ) -> Result<(Vec<Said>, Instant)> {
-    let instances: Vec<(u16, u16)> = instances(calls).collect();
+    let instances: Vec<(u16, u32)> = instances(calls).collect();
     let benchmark = |port: u16, rest: String| {
         words(&format!("redis-benchmark -h {server} -p {port} --csv {rest}"))
     };
     // It asks for the key that it sets, by default one for all.
     let set =
-        |&(port, _): &(u16, u16)| benchmark(port, format!("-t set -n 1 -c 1 -d {}", calls.size));
+        |&(port, _): &(u16, u32)| benchmark(port, format!("-t set -n 1 -c 1 -d {}", calls.size));
     run(start, &instances.iter().map(set).collect::<Vec<_>>(), Duration::ZERO)?;
     let ask = |counts: &[u64], length| -> Result<Vec<Said>> {
-        let line = |(&(port, connections), count): (&(u16, u16), &u64)| {
+        let line = |(&(port, connections), count): (&(u16, u32), &u64)| {
             benchmark(port, format!("-t get -n {count} -c {connections}"))
         };
         let lines: Vec<_> = instances.iter().zip(counts).map(line).collect();

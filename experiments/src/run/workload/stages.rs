@@ -17,9 +17,9 @@ impl WorkloadArgs {
     /// Names what does not go together.
     pub(super) fn check_stages(&self) -> Result<()> {
         stage::check(&self.stages)?;
-        let some = |of: fn(&Stage) -> Option<u16>| self.stages.iter().any(|s| of(s).is_some());
+        let some = |of: fn(&Stage) -> bool| self.stages.iter().any(of);
         ensure!(
-            !some(|stage| stage.long_flows)
+            !some(|stage| stage.long_flows.is_some())
                 || self.long_tool == LongTool::Builtin
                     && self.long_direction == Direction::In
                     && !self.long_zerocopy,
@@ -27,7 +27,7 @@ impl WorkloadArgs {
              --long-tool, --long-direction and --long-zerocopy"
         );
         ensure!(
-            !some(|stage| stage.rpc_connections) || self.rpc_tool == RpcTool::Builtin,
+            !some(|stage| stage.rpc_connections.is_some()) || self.rpc_tool == RpcTool::Builtin,
             "--stage: RPC connections come and go only as steer-bench opens them: leave out --rpc-tool"
         );
         Ok(())
@@ -63,7 +63,7 @@ impl WorkloadArgs {
     }
 
     /// The stages of a client that knows of no hogs, with what they leave out.
-    pub(super) fn traffic_stages(&self, long_flows: u16, rpc_connections: u16) -> Vec<Stage> {
+    pub(super) fn traffic_stages(&self, long_flows: u16, rpc_connections: u32) -> Vec<Stage> {
         let stage = |stage: &Stage| Stage {
             long_flows: stage.long_flows.or(Some(long_flows)),
             rpc_connections: stage.rpc_connections.or(Some(rpc_connections)),

@@ -2,112 +2,201 @@
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, bail};
+use indicatif::ProgressBar;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::{ClientArgs, MOST_LONG};
+use super::talk::Talk;
+use super::{ClientArgs, MOST_LONG, progress_bar};
+use crate::traffic::files;
 use crate::traffic::long::Direction;
+use crate::traffic::units::Seconds;
+use crate::traffic::wire::{self, CONNECTIONS_PER_PORT};
 
-/// Longest time to open all connections.
+/// Longest time to open few connections.
 const LIMIT: Duration = Duration::from_secs(15);
+/// Connections that are opened in a further second, at the least: an emulated guest takes several
+/// times as many.
+const PER_S: f64 = 1000.0;
 /// Longest time for one of them.
 const LIMIT_EACH: Duration = Duration::from_secs(5);
+/// Connections up to which they are opened one after the other, so that the server deals the same ones
+/// to each of its threads in every run. Of more, each thread has all kinds.
+const FEW: usize = 1000;
+/// Connections of more than a few that are opened at a time: the server always has one to accept, and
+/// no SYN queue overflows.
+const AT_A_TIME: usize = 16;
 /// Distance of the first RPC connection's source port from the first long flow's: behind the last.
-const RPC_OFFSET: u16 = MOST_LONG;
+const RPC_OFFSET: u32 = MOST_LONG as u32;
 
 /// The open connections, idle.
 pub(super) struct Connections {
     /// Where long flow i goes.
     pub(super) long: Vec<TcpStream>,
-    /// The RPC connections.
-    pub(super) rpc: Vec<TcpStream>,
+    /// The RPC connections, which the server has been greeted on.
+    pub(super) rpc: Vec<(TcpStream, Talk)>,
 }
+
+/// Where a connection goes, and from which port if that is fixed.
+type Route = (SocketAddr, Option<u16>);
 
 impl Connections {
     /// Connects all flows.
     ///
     /// # Errors
-    /// Names the first connection that could not be opened, and the likely reason.
+    /// Names a connection that could not be opened, and the likely reason.
     pub(super) fn open(args: &ClientArgs) -> Result<Self> {
-        let deadline = Instant::now() + LIMIT;
-        let long_sources = source_ports(args, 0, args.most_long())?;
-        let rpc_sources = source_ports(args, RPC_OFFSET, args.most_rpc())?;
-        let open = |kind: &str, port: u16, sources: Vec<Option<u16>>| -> Result<Vec<TcpStream>> {
-            let servers = args.server.iter().map(|server| resolve(server, port));
-            let servers = servers.collect::<Result<Vec<_>>>()?;
-            let connect_one = |(index, source): (usize, Option<u16>)| {
-                let server = servers[index % servers.len()];
-                connect(server, source, deadline).with_context(|| {
-                    let from = source.map(|port| format!(" from source port {port}"));
-                    let from = from.unwrap_or_default();
-                    format!("cannot connect {kind} {index} to {server}{from}")
-                })
-            };
-            sources.into_iter().enumerate().map(connect_one).collect()
+        let all = u32::from(args.most_long()) + args.most_rpc();
+        files::allow(all.into())?;
+        let limit = args.connect_within.map_or_else(
+            || LIMIT + Duration::from_secs_f64(f64::from(all) / PER_S),
+            Seconds::duration,
+        );
+        let bar = progress_bar(all.into(), "connecting {pos} of {len} {bar:40} {elapsed}");
+        let opening = Opening { deadline: Instant::now() + limit, limit, bar };
+        let (long, rpc) = routes(args)?;
+        let size = args.rpc_size.bytes() as usize;
+        let connections = Self {
+            long: opening.open("long flow", &long, |_, stream| Ok(stream))?,
+            rpc: opening.open("RPC connection", &rpc, |index, stream| {
+                let talk = Talk::new(args.rpc_protocol, index, size);
+                talk.open(&stream)?;
+                Ok((stream, talk))
+            })?,
         };
-        let long_port = match args.long_direction {
-            Direction::In => args.long_port,
-            Direction::Out => args.long_out_port,
-        };
-        Ok(Self {
-            long: open("long flow", long_port, long_sources)?,
-            rpc: open("RPC connection", args.rpc_port, rpc_sources)?,
-        })
+        opening.bar.finish_and_clear();
+        Ok(connections)
     }
 }
 
-fn resolve(host: &str, port: u16) -> Result<SocketAddr> {
+/// What all connections have in common.
+struct Opening {
+    deadline: Instant,
+    limit: Duration,
+    bar: ProgressBar,
+}
+
+impl Opening {
+    /// Opens connections, some at a time, and makes each ready for use; in the order of the routes.
+    fn open<T: Send>(
+        &self,
+        kind: &str,
+        routes: &[Route],
+        ready: impl Fn(u32, TcpStream) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let open_one = |index: usize| {
+            let (server, source) = routes[index];
+            let opened = self.connect(server, source).and_then(|it| ready(index as u32, it));
+            self.bar.inc(1);
+            opened.with_context(|| {
+                let from = source.map(|port| format!(" from source port {port}"));
+                let from = from.unwrap_or_default();
+                format!("cannot connect {kind} {index} to {server}{from}")
+            })
+        };
+        let failed = AtomicBool::new(false);
+        let at_a_time = if routes.len() > FEW { AT_A_TIME } else { 1 };
+        let share = routes.len().div_ceil(at_a_time).max(1);
+        // An error elsewhere ends a share early; then nobody looks at what is missing.
+        let open_share = &|begin: usize| {
+            let indices =
+                (begin..routes.len().min(begin + share)).take_while(|_| !failed.load(Relaxed));
+            let opened: Result<Vec<T>> = indices.map(open_one).collect();
+            opened.inspect_err(|_| failed.store(true, Relaxed))
+        };
+        thread::scope(|scope| {
+            let begins = (0..routes.len()).step_by(share);
+            let shares: Vec<_> =
+                begins.map(|begin| scope.spawn(move || open_share(begin))).collect();
+            let opened = shares.into_iter().map(|share| share.join().expect("no panic above"));
+            Ok(opened.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        })
+    }
+
+    fn connect(&self, server: SocketAddr, source: Option<u16>) -> Result<TcpStream> {
+        let socket = Socket::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))
+            .context("cannot create a socket")?;
+        if let Some(port) = source {
+            socket.set_reuse_address(true).context("cannot set SO_REUSEADDR")?;
+            let local = match server {
+                SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
+                SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
+            };
+            socket
+                .bind(&local.into())
+                .context("the source port is in use; choose another --source-port")?;
+        }
+        // A reset at the end leaves no TIME_WAIT behind: the next run binds the same ports at once.
+        socket.set_linger(Some(Duration::ZERO)).context("cannot set SO_LINGER")?;
+        socket.set_tcp_nodelay(true).context("cannot set TCP_NODELAY")?;
+        let limit = LIMIT_EACH.min(self.deadline.saturating_duration_since(Instant::now()));
+        if limit.is_zero() {
+            bail!("not all connections were open after {:.0} s", self.limit.as_secs_f64());
+        }
+        socket.connect_timeout(&server.into(), limit).map_err(|error| match error.kind() {
+            ErrorKind::ConnectionRefused => {
+                Error::new(error).context("nobody listens; is `steer-bench server` running there?")
+            }
+            ErrorKind::TimedOut => Error::new(error).context("no answer; is the address right?"),
+            ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => {
+                Error::new(error).context("the source port is in use; choose another --source-port")
+            }
+            _ => error.into(),
+        })?;
+        Ok(socket.into())
+    }
+}
+
+/// Where the long flows and the RPC connections go.
+fn routes(args: &ClientArgs) -> Result<(Vec<Route>, Vec<Route>)> {
+    let servers: Vec<SocketAddr> =
+        args.server.iter().map(|server| resolve(server)).collect::<Result<_>>()?;
+    // Connections go to the servers in turns, and are counted for each by itself.
+    let turn = |index: u32| {
+        let all = servers.len() as u32;
+        (servers[(index % all) as usize], index / all)
+    };
+    let long_port = match args.long_direction {
+        Direction::In => args.long_port,
+        Direction::Out => args.long_out_port,
+    };
+    let long = (0..args.most_long().into()).map(|index| {
+        let (mut server, turn) = turn(index);
+        server.set_port(long_port);
+        Ok((server, source_port(args.source_port, turn)?))
+    });
+    let rpc = (0..args.most_rpc()).map(|index| {
+        let (mut server, turn) = turn(index);
+        let port = wire::rpc_port(args.rpc_port, turn / CONNECTIONS_PER_PORT);
+        server.set_port(port.with_context(|| {
+            format!("--rpc-port {} leaves no room below 65536 for further ports", args.rpc_port)
+        })?);
+        let number = RPC_OFFSET + turn % CONNECTIONS_PER_PORT;
+        Ok((server, source_port(args.source_port, number)?))
+    });
+    Ok((long.collect::<Result<_>>()?, rpc.collect::<Result<_>>()?))
+}
+
+/// A server, at no port yet.
+fn resolve(host: &str) -> Result<SocketAddr> {
     // A literal IPv6 address has colons, which the host:port syntax would misread.
     if let Ok(address) = host.parse() {
-        return Ok(SocketAddr::new(address, port));
+        return Ok(SocketAddr::new(address, 0));
     }
-    let found = (host, port).to_socket_addrs().with_context(|| format!("--server {host}"))?.next();
+    let found = (host, 0).to_socket_addrs().with_context(|| format!("--server {host}"))?.next();
     found.with_context(|| format!("--server {host}: the name has no address"))
 }
 
-/// The source port of each connection, counted for each of the servers by itself; `None` where the
-/// kernel may choose.
-fn source_ports(args: &ClientArgs, offset: u16, count: u16) -> Result<Vec<Option<u16>>> {
-    let Some(first) = args.source_port else { return Ok(vec![None; usize::from(count)]) };
-    let turn = |index: u16| index / args.server.len() as u16;
-    let port = |index| first.checked_add(offset)?.checked_add(turn(index));
-    let ports: Option<Vec<_>> = (0..count).map(|index| port(index).map(Some)).collect();
-    ports.with_context(|| {
+/// A source port, by its number from the first on; `None` where the kernel may choose.
+fn source_port(first: Option<u16>, number: u32) -> Result<Option<u16>> {
+    let Some(first) = first else { return Ok(None) };
+    let port = u16::try_from(u32::from(first) + number).ok().with_context(|| {
         format!("--source-port {first} leaves no room below 65536 for all connections")
-    })
-}
-
-fn connect(server: SocketAddr, source: Option<u16>, deadline: Instant) -> Result<TcpStream> {
-    let socket = Socket::new(Domain::for_address(server), Type::STREAM, Some(Protocol::TCP))
-        .context("cannot create a socket")?;
-    if let Some(port) = source {
-        socket.set_reuse_address(true).context("cannot set SO_REUSEADDR")?;
-        let local = match server {
-            SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)),
-            SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)),
-        };
-        socket
-            .bind(&local.into())
-            .context("the source port is in use; choose another --source-port")?;
-    }
-    // A reset at the end leaves no TIME_WAIT behind: the next run binds the same ports at once.
-    socket.set_linger(Some(Duration::ZERO)).context("cannot set SO_LINGER")?;
-    socket.set_tcp_nodelay(true).context("cannot set TCP_NODELAY")?;
-    let limit = LIMIT_EACH.min(deadline.saturating_duration_since(Instant::now()));
-    if limit.is_zero() {
-        bail!("not all connections were open after {} s", LIMIT.as_secs());
-    }
-    socket.connect_timeout(&server.into(), limit).map_err(|error| match error.kind() {
-        ErrorKind::ConnectionRefused => {
-            Error::new(error).context("nobody listens; is `steer-bench server` running there?")
-        }
-        ErrorKind::TimedOut => Error::new(error).context("no answer; is the address right?"),
-        ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => {
-            Error::new(error).context("the source port is in use; choose another --source-port")
-        }
-        _ => error.into(),
     })?;
-    Ok(socket.into())
+    Ok(Some(port))
 }

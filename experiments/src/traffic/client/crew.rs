@@ -10,17 +10,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use hdrhistogram::Histogram;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
-use super::ClientArgs;
 use super::connect::Connections;
 use super::long::End;
 use super::mark::{Mark, stage_reports};
 use super::phase::{Phase, PhaseCell};
 use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
-use super::rpc::{self, Caller};
-use super::talk::Protocol;
+use super::rpc::{self, Caller, Connection};
+use super::talk::{Protocol, Talk};
 use super::tcp_info::{bytes_acked, bytes_received};
+use super::turns::Turns;
+use super::{ClientArgs, progress_bar};
 use crate::traffic::LOOK;
 use crate::traffic::long::{Completions, Demand, Direction};
 use crate::traffic::stage;
@@ -102,13 +103,16 @@ impl Crew {
     fn start_callers(
         &mut self,
         args: &ClientArgs,
-        connections: Vec<TcpStream>,
+        connections: Vec<(TcpStream, Talk)>,
         report: &Sender<Ended>,
     ) -> Result<()> {
-        for (index, share) in deal(connections, rpc_threads(args)).into_iter().enumerate() {
-            let stages = self.latencies.len();
-            let size = args.rpc_size.bytes() as usize;
-            let caller = Caller::new(share, args.rpc_protocol, size, stages)?;
+        let (every, start) = (args.rpc_every.duration(), Instant::now());
+        let all = args.most_rpc();
+        for (index, share) in (0..).zip(deal(connections, rpc_threads(args))) {
+            // The threads' turns are shifted against each other, as those of the connections are.
+            let turns = (!every.is_zero())
+                .then(|| Turns::new(start + every * index / all, every, share.len() as u32));
+            let caller = Caller::new(share, turns, self.latencies.len())?;
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("rpc-{index}"), move || {
@@ -120,9 +124,10 @@ impl Crew {
     }
 
     /// Lets the traffic warm up, measures it, and stops it. The first error ends the run early.
-    pub(super) fn measure(mut self, args: &ClientArgs) -> ClientReport {
-        let (warm_up, duration) = (args.warmup.duration(), args.duration.duration());
-        let bar = progress_bar(warm_up + duration);
+    pub(super) fn measure(mut self, args: &ClientArgs, warm_up: Duration) -> ClientReport {
+        let duration = args.duration.duration();
+        let milliseconds = (warm_up + duration).as_millis() as u64;
+        let bar = progress_bar(milliseconds, "{msg:10} {bar:40} {elapsed}");
         let mut marks = Vec::new();
         if self.pass("warming up", warm_up, &bar) {
             self.phase.enter(Phase::Measure(0));
@@ -254,21 +259,14 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<()> {
 fn rpc_threads(args: &ClientArgs) -> usize {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = args.rpc_threads.map_or(cores.min(4), usize::from);
-    threads.min(usize::from(args.most_rpc()))
+    threads.min(args.most_rpc() as usize)
 }
 
 /// Deals the connections, with their numbers, to `hands` in turns.
-fn deal(connections: Vec<TcpStream>, hands: usize) -> Vec<Vec<(u16, TcpStream)>> {
+fn deal(connections: Vec<(TcpStream, Talk)>, hands: usize) -> Vec<Vec<Connection>> {
     let mut dealt: Vec<_> = (0..hands).map(|_| Vec::new()).collect();
-    for (index, connection) in (0u16..).zip(connections) {
-        dealt[usize::from(index) % hands].push((index, connection));
+    for (index, (stream, talk)) in (0..).zip(connections) {
+        dealt[index as usize % hands].push(Connection::new(index, stream, talk));
     }
     dealt
-}
-
-/// A bar over the whole run in milliseconds, which draws nothing when stderr is no terminal.
-fn progress_bar(length: Duration) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg:10} {bar:40} {elapsed}");
-    ProgressBar::new(length.as_millis() as u64)
-        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -35,7 +35,7 @@ pub(crate) struct StageReport {
     /// that could not be measured.
     pub(crate) long_bytes: Option<u64>,
     /// RPC connections that asked.
-    pub(crate) rpc_connections: u16,
+    pub(crate) rpc_connections: u32,
     /// RPCs that began in it and were answered.
     pub(crate) rpc_count: u64,
     /// Their median latency in microseconds; `None` when nothing was answered, as for the next.
@@ -47,7 +47,7 @@ pub(crate) struct StageReport {
 impl StageReport {
     /// The figures of a stage with so many long flows and RPC connections.
     pub(super) fn new(
-        (long_flows, rpc_connections): (u16, u16),
+        (long_flows, rpc_connections): (u16, u32),
         length: Duration,
         long_bytes: Option<u64>,
         latencies: &Histogram<u64>,

@@ -9,16 +9,18 @@ mod report;
 mod rpc;
 mod talk;
 mod tcp_info;
+mod turns;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, value_parser};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::long::{Demand, Direction, MAX_CHUNK};
 use super::stage::{self, Stage};
 use super::units::{Rate, Seconds, Size};
-use super::wire;
+use super::wire::{self, CONNECTIONS_PER_PORT};
 use connect::Connections;
 use crew::Crew;
 pub(crate) use mark::StageReport;
@@ -28,7 +30,7 @@ use talk::Protocol;
 /// Most long flows, which have a thread each.
 const MOST_LONG: u16 = 1000;
 /// Most RPC connections.
-const MOST_RPC: u16 = 10_000;
+const MOST_RPC: u32 = 300_000;
 
 /// Flags of `steer-bench client`.
 #[derive(Debug, Args)]
@@ -62,10 +64,16 @@ pub(crate) struct ClientArgs {
     /// Bytes of a long flow that are due at a time.
     #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = chunk)]
     long_chunk: Size,
-    /// RPC connections, each with one request outstanding at any time.
+    /// RPC connections, each with one request outstanding at any time. Every 4000 of an address of
+    /// --server have a port of their own there.
     #[arg(long, value_name = "N", default_value_t = 16)]
-    #[arg(value_parser = value_parser!(u16).range(0..=i64::from(MOST_RPC)))]
-    rpc_connections: u16,
+    #[arg(value_parser = value_parser!(u32).range(0..=i64::from(MOST_RPC)))]
+    rpc_connections: u32,
+    /// Have each connection ask once in so many seconds, the connections spread evenly over them, and
+    /// be idle otherwise; a request that is still out when the next is due takes its place. Latency
+    /// counts from when a request is due. 0: each asks as soon as it has its reply.
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    rpc_every: Seconds,
     /// Bytes of every request and every reply; of memcached, of the value.
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = message)]
     rpc_size: Size,
@@ -80,6 +88,11 @@ pub(crate) struct ClientArgs {
     /// it leaves out is as the other flags say. Repeat for each stage.
     #[arg(long = "stage", value_name = "STAGE")]
     stages: Vec<Stage>,
+    /// Seconds for opening the connections; what is left of them becomes part of the warm-up, so that
+    /// the counted seconds begin at a known moment [default: as long as it takes, at most 15 and one
+    /// for every 1000 connections].
+    #[arg(long, value_name = "SECONDS", value_parser = Seconds::positive)]
+    connect_within: Option<Seconds>,
     /// Seconds of traffic before anything is counted.
     #[arg(long, value_name = "SECONDS", default_value = "2")]
     warmup: Seconds,
@@ -87,7 +100,8 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = Seconds::positive)]
     duration: Seconds,
     /// Fix the source ports: long flow i of an address of --server uses PORT+i, RPC connection j uses
-    /// PORT+1000+j, so that two runs meet the same receive hash [default: the kernel chooses].
+    /// PORT+1000+j (from 4000 on j-4000, and so on), so that two runs meet the same receive hash
+    /// [default: the kernel chooses].
     #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
     source_port: Option<u16>,
     /// Print the result as one JSON object.
@@ -134,6 +148,10 @@ impl ClientArgs {
             !self.long_zerocopy || self.long_direction == Direction::In,
             "--long-zerocopy is for the sender: with --long-direction out give it to the server"
         );
+        ensure!(
+            self.rpc_protocol == Protocol::Own || self.most_rpc() <= CONNECTIONS_PER_PORT,
+            "memcached listens on one port: at most {CONNECTIONS_PER_PORT} RPC connections to it"
+        );
         let demand = Demand::new(self.long_rate, self.long_chunk.bytes(), Duration::ZERO);
         demand.context("--long-rate and --long-chunk")?;
         Ok(())
@@ -145,7 +163,7 @@ impl ClientArgs {
     }
 
     /// RPC connections that ask in each stage.
-    fn rpc_by_stage(&self) -> Vec<u16> {
+    fn rpc_by_stage(&self) -> Vec<u32> {
         stage::numbers(&self.stages, self.rpc_connections, |stage| stage.rpc_connections)
     }
 
@@ -155,7 +173,7 @@ impl ClientArgs {
     }
 
     /// RPC connections to open.
-    fn most_rpc(&self) -> u16 {
+    fn most_rpc(&self) -> u32 {
         self.rpc_by_stage().into_iter().max().unwrap_or_default()
     }
 }
@@ -166,8 +184,11 @@ impl ClientArgs {
 /// When the server cannot be reached, or when any connection failed during the run.
 pub(crate) fn run(args: ClientArgs) -> Result<()> {
     args.check()?;
+    let begun = Instant::now();
     let connections = Connections::open(&args)?;
-    let report = Crew::start(&args, connections)?.measure(&args);
+    let planned = args.connect_within.map_or(Duration::ZERO, Seconds::duration);
+    let warm_up = planned.saturating_sub(begun.elapsed()) + args.warmup.duration();
+    let report = Crew::start(&args, connections)?.measure(&args, warm_up);
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -178,4 +199,10 @@ pub(crate) fn run(args: ClientArgs) -> Result<()> {
         [only] => bail!("the run is incomplete: {only}"),
         [first, rest @ ..] => bail!("the run is incomplete: {first} (and {} more)", rest.len()),
     }
+}
+
+/// A bar that draws nothing when stderr is no terminal.
+fn progress_bar(length: u64, template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template);
+    ProgressBar::new(length).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

@@ -26,14 +26,14 @@ pub(super) struct PhaseCell {
     now: AtomicU8,
     /// By stage.
     long_flows: Vec<u16>,
-    rpc_connections: Vec<u16>,
+    rpc_connections: Vec<u32>,
 }
 
 impl PhaseCell {
     const DRAIN: u8 = u8::MAX;
 
     /// The warm-up of a run with so much going on in each stage.
-    pub(super) fn new(long_flows: Vec<u16>, rpc_connections: Vec<u16>) -> Self {
+    pub(super) fn new(long_flows: Vec<u16>, rpc_connections: Vec<u32>) -> Self {
         Self { now: AtomicU8::new(0), long_flows, rpc_connections }
     }
 
@@ -62,7 +62,7 @@ impl PhaseCell {
     }
 
     /// Whether an RPC connection is to ask right now.
-    pub(super) fn connection_asks(&self, index: u16) -> bool {
+    pub(super) fn connection_asks(&self, index: u32) -> bool {
         self.among(index, &self.rpc_connections)
     }
 
@@ -78,14 +78,14 @@ impl PhaseCell {
     }
 
     /// Whether this is one of the first so many that are due.
-    fn among(&self, index: u16, by_stage: &[u16]) -> bool {
+    fn among<T: PartialOrd>(&self, index: T, by_stage: &[T]) -> bool {
         let stage = match self.now() {
             // Its load is that of the first stage.
             Phase::WarmUp => 0,
             Phase::Measure(stage) => usize::from(stage),
             Phase::Drain => return false,
         };
-        by_stage.get(stage).is_some_and(|&count| index < count)
+        by_stage.get(stage).is_some_and(|count| index < *count)
     }
 }
 
@@ -99,10 +99,8 @@ mod tests {
         let load = |phase| {
             cell.enter(phase);
             assert_eq!(cell.now(), phase);
-            let count = |goes: fn(&PhaseCell, u16) -> bool| {
-                (0..9).filter(|&index| goes(&cell, index)).count()
-            };
-            (count(PhaseCell::flow_goes), count(PhaseCell::connection_asks))
+            let flows = (0..9).filter(|&index| cell.flow_goes(index)).count();
+            (flows, (0..9).filter(|&index| cell.connection_asks(index)).count())
         };
         assert_eq!(load(Phase::WarmUp), (2, 1));
         assert_eq!(load(Phase::Measure(0)), (2, 1));

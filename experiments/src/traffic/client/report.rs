@@ -51,7 +51,7 @@ pub(crate) struct LongReport {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RpcReport {
     /// Connections.
-    pub(crate) connections: u16,
+    pub(crate) connections: u32,
     /// Bytes of every request and every reply.
     pub(crate) size: u64,
     /// Bytes of payload in every request, where those are not `size`.
@@ -135,7 +135,7 @@ impl RpcReport {
 
     /// The figures of a latency histogram over the measured time.
     pub(super) fn new(
-        connections: u16,
+        connections: u32,
         size: u64,
         latencies: &Histogram<u64>,
         measured: Duration,

@@ -1,6 +1,7 @@
-//! The RPC load: closed loops, one request outstanding per connection, several connections to a
-//! thread. An RPC counts when it begins in the measured phase, and is then waited for: counting
-//! those that end in it would hide exactly the slow ones at its end.
+//! The RPC load, several connections to a thread, one request outstanding on each: closed loops, or
+//! requests that are due at fixed times. An RPC counts when it begins in the measured phase, and is
+//! then waited for: counting those that end in it would hide exactly the slow ones at its end. What
+//! is due at a time counts from then on, sent or not, or a client that is held up would hide that.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -10,7 +11,8 @@ use hdrhistogram::Histogram;
 
 use super::phase::{Phase, PhaseCell};
 use super::report::new_histogram;
-use super::talk::{Protocol, Talk};
+use super::talk::Talk;
+use super::turns::Turns;
 use crate::traffic::LOOK;
 use crate::traffic::poll::{Poller, Wants};
 use crate::traffic::wire::Step;
@@ -28,28 +30,39 @@ const NAP: Duration = Duration::from_millis(5);
 pub(super) struct Caller {
     poller: Poller,
     connections: Vec<Connection>,
+    order: Order,
+    /// Connections that have a request out.
+    outstanding: usize,
     scratch: Vec<u8>,
-    /// Nanoseconds from the first byte sent to the last byte received, by the stage that they began
-    /// in.
+    /// Nanoseconds until the last byte received, by the stage that they began in.
     latencies: Vec<Histogram<u64>>,
 }
 
+/// When connections ask.
+enum Order {
+    /// As soon as they have their reply; those that rest in a stage are listed.
+    AtOnce { resting: Vec<u64> },
+    /// When it is their turn.
+    InTurns(Turns),
+}
+
 impl Caller {
-    /// A caller on open connections, each with its number among all; the load has so many stages.
+    /// A caller on open connections, each of which asks at once, if there are no turns; the load has
+    /// so many stages.
     ///
     /// # Errors
     /// When the process runs out of descriptors.
     pub(super) fn new(
-        streams: Vec<(u16, TcpStream)>,
-        protocol: Protocol,
-        message: usize,
+        connections: Vec<Connection>,
+        turns: Option<Turns>,
         stages: usize,
     ) -> Result<Self> {
-        let connection =
-            |(index, stream)| Connection::new(index, stream, Talk::new(protocol, index, message));
+        let resting = (0..).take(connections.len()).collect();
         Ok(Self {
             poller: Poller::new().context("cannot create an epoll set")?,
-            connections: streams.into_iter().map(connection).collect(),
+            connections,
+            order: turns.map_or(Order::AtOnce { resting }, Order::InTurns),
+            outstanding: 0,
             scratch: vec![0; SCRATCH],
             latencies: vec![new_histogram(); stages],
         })
@@ -63,75 +76,111 @@ impl Caller {
 
     fn open(&mut self) -> Result<()> {
         for (connection, token) in self.connections.iter().zip(0..) {
-            connection.talk.open(&connection.stream).with_context(|| connection.name())?;
             connection.stream.set_nonblocking(true)?;
-            self.poller.add(&connection.stream, token, Wants::Write)?;
+            self.poller.add(&connection.stream, token, Wants::Read)?;
         }
         Ok(())
     }
 
     fn call(&mut self, phase: &PhaseCell) -> Result<()> {
         let mut ready = Vec::new();
-        let mut resting: Vec<u64> = Vec::new();
         let mut draining_since = None;
-        let mut open = self.connections.len();
-        while open > 0 {
-            let patience = if resting.is_empty() { LOOK } else { NAP };
-            self.poller.wait(&mut ready, Some(patience)).context("epoll_wait failed")?;
-            for &token in &ready {
-                match self.advance(token, phase)? {
-                    Next::Wait => {}
-                    Next::Rest => resting.push(token),
-                    Next::Idle => open -= 1,
-                }
-            }
-            let due = |&mut token: &mut u64| {
-                let index = self.connections[token as usize].index;
-                phase.now() == Phase::Drain || phase.connection_asks(index)
+        loop {
+            let patience = match self.order {
+                Order::AtOnce { .. } => self.ask_at_once(phase)?,
+                Order::InTurns(_) => self.ask_in_turns(phase)?,
             };
-            for token in resting.extract_if(.., due).collect::<Vec<_>>() {
-                self.poller.add(&self.connections[token as usize].stream, token, Wants::Write)?;
-            }
             if phase.now() == Phase::Drain {
+                if self.outstanding == 0 {
+                    return Ok(());
+                }
                 let since = *draining_since.get_or_insert_with(Instant::now);
                 if since.elapsed() > DRAIN {
-                    bail!("{open} RPCs had no reply {} s after the run", DRAIN.as_secs());
+                    let late = self.outstanding;
+                    bail!("{late} RPCs had no reply {} s after the run", DRAIN.as_secs());
                 }
             }
+            self.poller.wait(&mut ready, Some(patience)).context("epoll_wait failed")?;
+            for &token in &ready {
+                self.advance(token, phase)?;
+            }
         }
-        Ok(())
+    }
+
+    /// Has the connections that rest ask, if they are to; gives how long to wait at most.
+    fn ask_at_once(&mut self, phase: &PhaseCell) -> Result<Duration> {
+        let Order::AtOnce { resting } = &mut self.order else { return Ok(LOOK) };
+        let connections = &self.connections;
+        let asks = |token: &mut u64| phase.connection_asks(connections[*token as usize].index);
+        for token in resting.extract_if(.., asks).collect::<Vec<_>>() {
+            self.ask(token, Instant::now(), phase)?;
+        }
+        Ok(match &self.order {
+            Order::AtOnce { resting } if !resting.is_empty() => NAP,
+            _ => LOOK,
+        })
+    }
+
+    /// Has those ask whose turn it is; gives how long to wait at most.
+    fn ask_in_turns(&mut self, phase: &PhaseCell) -> Result<Duration> {
+        let now = Instant::now();
+        loop {
+            let Order::InTurns(turns) = &mut self.order else { return Ok(LOOK) };
+            let Some((whose, due)) = turns.take(now) else {
+                return Ok(LOOK.min(turns.due().saturating_duration_since(Instant::now())));
+            };
+            let connection = &self.connections[whose as usize];
+            if connection.current.is_none() && phase.connection_asks(connection.index) {
+                self.ask(whose.into(), due, phase)?;
+            }
+        }
+    }
+
+    /// Begins an RPC that counts from a moment.
+    fn ask(&mut self, token: u64, begun: Instant, phase: &PhaseCell) -> Result<()> {
+        let stage = match phase.now() {
+            Phase::Drain => return Ok(()),
+            Phase::WarmUp => None,
+            Phase::Measure(stage) => Some(stage),
+        };
+        self.connections[token as usize].current = Some(Call { begun, stage });
+        self.outstanding += 1;
+        self.advance(token, phase)
     }
 
     /// Moves one connection on as far as its socket lets it.
-    fn advance(&mut self, token: u64, phase: &PhaseCell) -> Result<Next> {
+    fn advance(&mut self, token: u64, phase: &PhaseCell) -> Result<()> {
         let connection = &mut self.connections[token as usize];
-        let before = connection.wants;
-        let next = connection.advance(&mut self.scratch, phase, &mut self.latencies);
-        let next = next.with_context(|| connection.name())?;
-        if next != Next::Wait {
-            self.poller.remove(&connection.stream)?;
-        } else if connection.wants != before {
-            self.poller.change(&connection.stream, token, connection.wants)?;
+        let before = connection.waits_for;
+        let replied = connection.advance(&mut self.scratch);
+        let replied = replied.with_context(|| connection.name())?;
+        if connection.waits_for != before {
+            self.poller.change(&connection.stream, token, connection.waits_for)?;
         }
-        Ok(next)
+        let Some(call) = replied else { return Ok(()) };
+        self.outstanding -= 1;
+        if let Some(stage) = call.stage {
+            let nanoseconds = u64::try_from(call.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.latencies[usize::from(stage)].saturating_record(nanoseconds);
+        }
+        if let Order::AtOnce { resting } = &mut self.order {
+            if phase.connection_asks(connection.index) {
+                return self.ask(token, Instant::now(), phase);
+            }
+            resting.push(token);
+        }
+        Ok(())
     }
 }
 
-/// Whether a connection has more to do.
-#[derive(PartialEq, Eq)]
-enum Next {
-    Wait,
-    /// Nothing to do in this stage.
-    Rest,
-    /// Nothing to do any more.
-    Idle,
-}
-
-struct Connection {
+/// One connection, which is idle at first.
+pub(super) struct Connection {
     /// Its number among all connections of the client.
-    index: u16,
+    index: u32,
     stream: TcpStream,
     talk: Talk,
+    /// What the poller looks for: while it is idle, that the server ends it.
+    waits_for: Wants,
     /// Write while a request goes out, Read while its reply comes in.
     wants: Wants,
     /// Bytes of the current message that are through.
@@ -148,8 +197,10 @@ struct Call {
 }
 
 impl Connection {
-    fn new(index: u16, stream: TcpStream, talk: Talk) -> Self {
-        Self { index, stream, talk, wants: Wants::Write, done: 0, current: None }
+    /// An open connection, on which the server has been greeted.
+    pub(super) fn new(index: u32, stream: TcpStream, talk: Talk) -> Self {
+        let (waits_for, wants) = (Wants::Read, Wants::Write);
+        Self { index, stream, talk, waits_for, wants, done: 0, current: None }
     }
 
     fn name(&self) -> String {
@@ -159,48 +210,32 @@ impl Connection {
         }
     }
 
-    fn advance(
-        &mut self,
-        scratch: &mut [u8],
-        phase: &PhaseCell,
-        latencies: &mut [Histogram<u64>],
-    ) -> Result<Next> {
-        loop {
-            let call = match self.current {
-                Some(call) => call,
-                None => {
-                    let stage = match phase.now() {
-                        Phase::Drain => return Ok(Next::Idle),
-                        _ if !phase.connection_asks(self.index) => return Ok(Next::Rest),
-                        Phase::WarmUp => None,
-                        Phase::Measure(stage) => Some(stage),
-                    };
-                    *self.current.insert(Call { begun: Instant::now(), stage })
-                }
-            };
-            let step = match self.wants {
-                Wants::Write => self.talk.send(&self.stream, scratch, &mut self.done)?,
-                Wants::Read => self.talk.receive(&self.stream, scratch, &mut self.done)?,
-            };
-            match (step, self.wants) {
-                (Step::Blocked, _) => return Ok(Next::Wait),
-                (Step::Closed, _) => bail!("the server closed it"),
-                (Step::Done, Wants::Write) => {
-                    self.wants = Wants::Read;
-                    self.done = 0;
-                    // The reply cannot be there yet: looking for it would be a call for nothing.
-                    return Ok(Next::Wait);
-                }
-                (Step::Done, Wants::Read) => {
-                    self.wants = Wants::Write;
-                    self.done = 0;
-                    self.current = None;
-                    if let Some(stage) = call.stage {
-                        let nanoseconds = call.begun.elapsed().as_nanos();
-                        latencies[usize::from(stage)]
-                            .saturating_record(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
-                    }
-                }
+    /// Goes on until the socket blocks, or the reply is in: then gives the call that it ends.
+    fn advance(&mut self, scratch: &mut [u8]) -> Result<Option<Call>> {
+        let Some(call) = self.current else { bail!("the server closed it") };
+        let step = match self.wants {
+            Wants::Write => self.talk.send(&self.stream, scratch, &mut self.done)?,
+            Wants::Read => self.talk.receive(&self.stream, scratch, &mut self.done)?,
+        };
+        if step == Step::Closed {
+            bail!("the server closed it");
+        }
+        if step == Step::Blocked {
+            self.waits_for = self.wants;
+            return Ok(None);
+        }
+        self.done = 0;
+        // Once the request is out the reply cannot be there yet: looking would be a call for nothing.
+        self.waits_for = Wants::Read;
+        match self.wants {
+            Wants::Write => {
+                self.wants = Wants::Read;
+                Ok(None)
+            }
+            Wants::Read => {
+                self.wants = Wants::Write;
+                self.current = None;
+                Ok(Some(call))
             }
         }
     }

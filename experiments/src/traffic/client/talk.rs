@@ -42,7 +42,7 @@ pub(super) struct Talk {
 
 impl Talk {
     /// What connection `index` is to say. The keys differ, as those of a crowd of clients do.
-    pub(super) fn new(protocol: Protocol, index: u16, size: usize) -> Self {
+    pub(super) fn new(protocol: Protocol, index: u32, size: usize) -> Self {
         let (key, request, head, tail) = match protocol {
             Protocol::Own => Default::default(),
             Protocol::Memcached => {

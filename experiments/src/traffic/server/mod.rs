@@ -4,6 +4,7 @@
 mod long;
 mod rpc;
 
+use std::io;
 use std::iter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -12,8 +13,10 @@ use anyhow::{Context, Result};
 use clap::{Args, value_parser};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use socket2::{Domain, Socket, Type};
 
 use super::cpus::CpuList;
+use super::files;
 use super::long::{Completions, Reads};
 use super::stop::Stop;
 use super::wire;
@@ -46,6 +49,10 @@ pub(crate) struct ServerArgs {
     /// Port of the RPC service.
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
+    /// RPC connections to be ready for, from one client address: every 4000 have a port of their own,
+    /// the second on --rpc-port + 6801.
+    #[arg(long, value_name = "N", default_value_t = wire::CONNECTIONS_PER_PORT)]
+    rpc_connections: u32,
     /// Threads that share the RPC connections.
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = value_parser!(u16).range(1..=1024))]
@@ -72,16 +79,21 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
     }
     let long = listen(args.bind, args.long_port, "--long-port")?;
     let long_out = listen(args.bind, args.long_out_port, "--long-out-port")?;
-    let rpc = listen(args.bind, args.rpc_port, "--rpc-port")?;
+    files::allow(args.rpc_connections.into())?;
+    let rpc = (0..wire::rpc_ports(args.rpc_connections)).map(|number| {
+        let port = wire::rpc_port(args.rpc_port, number);
+        listen(args.bind, port.context("--rpc-port leaves no room for more")?, "--rpc-port")
+    });
+    let rpc = rpc.collect::<Result<Vec<_>>>()?;
     let completions = args.long_zerocopy.then(Arc::<Completions>::default);
     let mut sinks = Ends::new(End::Sink(args.long_reads, args.trace_long), args.pin_long.clone());
     let mut sources = Ends::new(End::Source(completions.clone()), args.pin_long);
     let mut service = Service::start(args.rpc_threads, args.pin_rpc)?;
     println!("ready");
     let mut doors = [
-        Door { listener: long, serve: &mut |stream| sinks.serve(stream) },
-        Door { listener: long_out, serve: &mut |stream| sources.serve(stream) },
-        Door { listener: rpc, serve: &mut |stream| service.serve(stream) },
+        Door { listeners: vec![long], serve: &mut |stream| sinks.serve(stream) },
+        Door { listeners: vec![long_out], serve: &mut |stream| sources.serve(stream) },
+        Door { listeners: rpc, serve: &mut |stream| service.serve(stream) },
     ];
     accept_until(&stop, &mut doors)?;
     if let Some(completions) = completions {
@@ -95,15 +107,23 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
     Ok(())
 }
 
-/// A port that listens, and what serves its connections.
+/// Ports that listen, and what serves their connections.
 struct Door<'a> {
-    listener: TcpListener,
+    listeners: Vec<TcpListener>,
     serve: &'a mut dyn FnMut(TcpStream) -> Result<()>,
 }
 
 fn listen(address: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
     let address = SocketAddr::new(address, port);
-    let listener = TcpListener::bind(address).with_context(|| {
+    let listen = || -> io::Result<TcpListener> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())?;
+        // All that may come to the port: none of them is turned away, however late it is accepted.
+        socket.listen(wire::CONNECTIONS_PER_PORT as i32)?;
+        Ok(socket.into())
+    };
+    let listener = listen().with_context(|| {
         format!("cannot listen on {address}; is another server running there? {flag} changes it")
     })?;
     // poll(2) may report a connection that is gone by the time it is accepted.
@@ -113,7 +133,8 @@ fn listen(address: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
 
 fn accept_until(stop: &Stop, doors: &mut [Door<'_>]) -> Result<()> {
     loop {
-        let listeners = doors.iter().map(|door| PollFd::new(&door.listener, PollFlags::IN));
+        let listeners = doors.iter().flat_map(|door| &door.listeners);
+        let listeners = listeners.map(|listener| PollFd::new(listener, PollFlags::IN));
         let mut fds: Vec<_> =
             iter::once(PollFd::new(stop, PollFlags::IN)).chain(listeners).collect();
         match poll(&mut fds, None) {
@@ -121,13 +142,17 @@ fn accept_until(stop: &Stop, doors: &mut [Door<'_>]) -> Result<()> {
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error).context("cannot wait for connections"),
         }
-        let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-        if ready[0] {
+        let mut ready =
+            fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        if ready.next() == Some(true) {
             return Ok(());
         }
-        for (door, _) in doors.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready) {
-            if let Some(stream) = accept(&door.listener)? {
-                (door.serve)(stream)?;
+        for door in doors.iter_mut() {
+            for (listener, _) in door.listeners.iter().zip(&mut ready).filter(|(_, ready)| *ready) {
+                // Of a crowd all: to look at every port again for each would take longer than that.
+                while let Some(stream) = accept(listener)? {
+                    (door.serve)(stream)?;
+                }
             }
         }
     }

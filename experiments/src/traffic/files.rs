@@ -1,0 +1,54 @@
+//! Room for many open files: a connection is one.
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What a process has open beside its connections: its threads' descriptors, listeners, streams.
+const BESIDE: u64 = 256;
+
+/// Sees to it that so many connections can be open at once.
+///
+/// # Errors
+/// Names the limit that is too low, and how to raise it.
+pub(crate) fn allow(connections: u64) -> Result<()> {
+    let need = connections + BESIDE;
+    let limit = getrlimit(Resource::Nofile);
+    let enough = |limit: Option<u64>| limit.is_none_or(|limit| need <= limit);
+    if enough(limit.current) {
+        return Ok(());
+    }
+    let maximum = if enough(limit.maximum) { limit.maximum } else { Some(need) };
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(need), maximum });
+    ensure!(
+        raised.is_ok(),
+        "{connections} connections need {need} open files, and this process may have {}: raise the \
+         limit (ulimit -Hn {need}), or run as root{}",
+        limit.maximum.unwrap_or_default(),
+        most().filter(|most| *most < need).map_or_else(String::new, |most| format!(
+            "; also fs.nr_open, which is {most} (sysctl fs.nr_open={need})"
+        ))
+    );
+    Ok(())
+}
+
+/// The most that even root may allow a process.
+fn most() -> Option<u64> {
+    fs::read_to_string("/proc/sys/fs/nr_open").ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_had_is_named() {
+        allow(0).unwrap();
+        let error = allow(1 << 40).unwrap_err().to_string();
+        assert!(
+            error.contains("ulimit -Hn 1099511628032") && error.contains("fs.nr_open="),
+            "{error}"
+        );
+    }
+}
