@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::Args;
+use clap::{Args, value_parser};
 
 use super::console::Console;
 use super::initramfs;
@@ -40,6 +40,10 @@ pub(crate) struct GuestArgs {
     /// CPUs of the guest: NUMA nodes x cores [x SMT threads].
     #[arg(long, value_name = "SHAPE", default_value = "2x2")]
     pub(crate) shape: Shape,
+    /// Memory of each of the guest's NUMA nodes, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    #[arg(value_parser = value_parser!(u32).range(512..=1 << 20))]
+    pub(crate) node_memory: u32,
     /// NUMA nodes of the guest that have a NIC. Where several have one, connections go to the NICs in
     /// turns; those of --rpc-tool all go to the first.
     #[arg(long, value_name = "NODES", value_enum, default_value_t)]
@@ -94,8 +98,8 @@ impl GuestArgs {
         net: &'a Net,
         mode: &'a str,
     ) -> Machine<'a> {
-        let Self { shape, nics, .. } = *self;
-        Machine { kernel, initramfs, shape, nics, tier: Tier::Live(net), mode }
+        let Self { shape, node_memory: node_mib, nics, .. } = *self;
+        Machine { kernel, initramfs, shape, node_mib, nics, tier: Tier::Live(net), mode }
     }
 
     /// The programs in the guest: this one, scx_steer, and what was asked for.

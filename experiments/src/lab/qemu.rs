@@ -89,6 +89,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) initramfs: &'a OwnedFd,
     /// Its CPUs.
     pub(crate) shape: Shape,
+    /// MiB of memory of each of its nodes.
+    pub(crate) node_mib: u32,
     /// Where its NICs are; as many as there are taps.
     pub(crate) nics: Nics,
     /// Its clock and network.
@@ -104,8 +106,8 @@ impl Machine<'_> {
             "-nodefaults -no-user-config -no-reboot -display none -monitor none \
              -machine q35 -m",
         );
-        arguments.push(format!("{}G", self.shape.sockets));
-        arguments.extend(self.shape.arguments(self.nics));
+        arguments.push(format!("{}M", self.shape.sockets * self.node_mib as usize));
+        arguments.extend(self.shape.arguments(self.nics, self.node_mib));
         arguments.extend(self.tier.arguments());
         let initramfs = format!("/proc/self/fd/{}", self.initramfs.as_raw_fd());
         // tsc=reliable: without it the guest falls back to the hpet, whose every read is an exit.

@@ -7,9 +7,6 @@ use std::str::FromStr;
 use anyhow::{Error, Result, bail, ensure};
 use clap::ValueEnum;
 
-/// Memory of each NUMA node.
-const NODE_MEMORY: &str = "1G";
-
 /// CPUs of the guest. Every socket is a NUMA node with its share of the CPUs and of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -47,8 +44,8 @@ impl Shape {
         self.sockets * self.cores * self.threads
     }
 
-    /// Arguments for CPUs, memory, nodes, their distances, and a port for each NIC.
-    pub(super) fn arguments(self, nics: Nics) -> Vec<String> {
+    /// Arguments for CPUs, nodes with so many MiB, their distances, and a port for each NIC.
+    pub(super) fn arguments(self, nics: Nics, node_mib: u32) -> Vec<String> {
         let Self { sockets, cores, threads } = self;
         let per_node = cores * threads;
         let mut arguments = words(&format!(
@@ -58,7 +55,7 @@ impl Shape {
         for node in 0..sockets {
             let (first, last) = (node * per_node, (node + 1) * per_node - 1);
             arguments.extend(words(&format!(
-                "-object memory-backend-ram,id=mem{node},size={NODE_MEMORY} \
+                "-object memory-backend-ram,id=mem{node},size={node_mib}M \
                  -numa node,nodeid={node},cpus={first}-{last},memdev=mem{node}"
             )));
         }
@@ -127,12 +124,12 @@ mod tests {
     #[test]
     fn the_nic_hangs_on_the_last_node() {
         let shape: Shape = "2x2".parse().unwrap();
-        insta::assert_snapshot!(shape.arguments(Nics::default()).join("\n"));
+        insta::assert_snapshot!(shape.arguments(Nics::default(), 1024).join("\n"));
     }
 
     #[test]
     fn or_on_each() {
-        let arguments = "2x2".parse::<Shape>().unwrap().arguments(Nics::EachNode);
+        let arguments = "2x2".parse::<Shape>().unwrap().arguments(Nics::EachNode, 1024);
         let of_nics: Vec<_> = arguments.iter().filter(|word| word.contains("nicbus")).collect();
         insta::assert_debug_snapshot!(of_nics);
     }

@@ -83,7 +83,7 @@ fn measure(
     };
     let layout = bed.layout().clone();
     let window = attach(bed.link(), workload)?;
-    let cpu = cpu::open(bed.link(), window, workload.duration(), START);
+    let cpu = cpu::open(bed.link(), window, workload.duration(), tail(workload));
     let programs = serve(bed.link(), &layout, arm, workload, window)?;
     let warmup = window.saturating_duration_since(Instant::now());
     let (client, warm) = bed.drive(workload, warmup, source_port)?;
@@ -123,16 +123,22 @@ fn measure(
 
 /// Attaches the observer; gives the moment at which its window begins.
 fn attach(link: &mut Link, workload: &WorkloadArgs) -> Result<Instant> {
-    let lead = SET_UP + workload.warmup();
+    let lead = SET_UP + workload.connecting() + workload.warmup();
     let argv = format!(
         "scx_steer observe --lead {} --duration {} --tail {} --json",
         lead.as_secs(),
         workload.duration().as_secs(),
-        START.as_secs()
+        tail(workload).as_secs()
     );
     link.spawn(OBSERVER, &words(&argv))?;
     link.expect(OBSERVER, "observing", START)?;
     Ok(Instant::now() + lead)
+}
+
+/// How long the observer and the measurement of the CPUs stay at the most: until all connections
+/// are closed, for which a crowd of them takes a while.
+fn tail(workload: &WorkloadArgs) -> Duration {
+    START + workload.connecting()
 }
 
 /// Ends the observer; gives its report.

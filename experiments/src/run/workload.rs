@@ -15,9 +15,14 @@ use crate::lab::facts::joined;
 use crate::result;
 use crate::traffic::load::Load;
 use crate::traffic::long::{Direction, Reads, word};
-use crate::traffic::stage::Stage;
-use crate::traffic::units::{Rate, Size};
+use crate::traffic::stage::{self, Stage};
+use crate::traffic::units::{Rate, Seconds, Size};
 
+/// Connections up to which it is no matter how long opening them takes.
+const FEW: u32 = 1000;
+/// Connections beyond them that open in a second, planned with room to spare: an emulated guest took
+/// TODO.
+const OPEN_PER_S: u32 = 2000;
 /// First port of the iperf3 servers, one per long flow.
 const IPERF_PORT: u16 = 5301;
 const IPERF: &[Needed] = &[Needed { program: "iperf3", how: "apt install iperf3", in_guest: true }];
@@ -48,9 +53,14 @@ pub(crate) struct WorkloadArgs {
     /// Whether the server says where its long-flow threads run.
     #[arg(skip)]
     pub(super) trace_long: bool,
-    /// RPC connections, each with one request outstanding.
+    /// RPC connections, each with one request outstanding; up to 300000, which need memory in the guest
+    /// (--node-memory).
     #[arg(long, value_name = "N", default_value_t = 16)]
     rpc_connections: u32,
+    /// Have each RPC connection ask once in so many seconds and be idle otherwise, the connections spread
+    /// evenly over them. 0: each asks as soon as it has its reply.
+    #[arg(long, value_name = "SECONDS", default_value = "0")]
+    rpc_every: Seconds,
     /// Bytes of every request and reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     rpc_size: String,
@@ -105,6 +115,10 @@ impl WorkloadArgs {
             reads_as_ever || self.long_direction == Direction::In,
             "--long-reads is about the measured machine, which reads nothing with --long-direction \
              out: leave out one of them"
+        );
+        ensure!(
+            self.rpc_every.duration().is_zero() || self.rpc_tool.is_asked_by_us(),
+            "--rpc-every: redis-benchmark and wrk ask without a pause: leave out --rpc-tool"
         );
         self.size()?;
         self.check_stages()
@@ -182,8 +196,10 @@ impl WorkloadArgs {
     pub(super) fn server(&self, pinned: bool, layout: &Layout) -> Vec<String> {
         let mut argv = words("steer-bench server");
         argv.extend(words(&format!(
-            "--bind {} --rpc-threads {}",
-            layout.address, self.rpc_threads
+            "--bind {} --rpc-connections {} --rpc-threads {}",
+            layout.address,
+            self.most_rpc(),
+            self.rpc_threads
         )));
         argv.push(format!("--long-reads={}", word(&self.long_reads)));
         if self.long_zerocopy && self.long_direction == Direction::Out {
@@ -213,7 +229,20 @@ impl WorkloadArgs {
         self.iperf_flows().map(server).collect()
     }
 
-    /// What our client does. Its source ports decide which queues the flows meet.
+    /// RPC connections that are open at a time.
+    pub(super) fn most_rpc(&self) -> u32 {
+        let numbers =
+            stage::numbers(&self.stages, self.rpc_connections, |stage| stage.rpc_connections);
+        numbers.into_iter().max().unwrap_or_default()
+    }
+
+    /// Time for opening the connections, before the warm-up.
+    pub(super) fn connecting(&self) -> Duration {
+        Duration::from_secs(self.most_rpc().saturating_sub(FEW).div_ceil(OPEN_PER_S).into())
+    }
+
+    /// What our client does in the time `warmup` before the sample, connecting included, and in the
+    /// sample. Its source ports decide which queues the flows meet.
     ///
     /// # Errors
     /// When the rate or the size is none.
@@ -228,9 +257,11 @@ impl WorkloadArgs {
             long_direction: self.long_direction,
             long_zerocopy: self.long_zerocopy && self.long_direction == Direction::In,
             rpc_connections,
+            rpc_every_s: self.rpc_every.duration().as_secs_f64(),
             rpc_size: self.size()?.bytes(),
             stages: self.traffic_stages(long_flows, rpc_connections),
-            warmup_s: warmup.as_secs_f64(),
+            connect_s: self.connecting().as_secs_f64(),
+            warmup_s: warmup.saturating_sub(self.connecting()).as_secs_f64(),
             duration_s: self.duration.into(),
             source_port,
         })
@@ -277,6 +308,7 @@ impl WorkloadArgs {
             long_reads: self.long_reads,
             long_zerocopy: self.long_zerocopy,
             rpc_connections: self.rpc_connections,
+            rpc_every_s: self.rpc_every.duration().as_secs_f64(),
             rpc_size: self.rpc_size.clone(),
             rpc_threads: self.rpc_threads.into(),
             rpc_tool: word(&self.rpc_tool),

@@ -24,10 +24,14 @@ pub(crate) struct Load {
     pub(crate) long_zerocopy: bool,
     /// RPC connections.
     pub(crate) rpc_connections: u32,
+    /// Seconds from one request on a connection to the next; 0 for none but the reply's.
+    pub(crate) rpc_every_s: f64,
     /// Bytes of every request and every reply.
     pub(crate) rpc_size: u64,
     /// How the load shifts, if it does.
     pub(crate) stages: Vec<Stage>,
+    /// Seconds for opening the connections, before the warm-up; 0 where that is no matter.
+    pub(crate) connect_s: f64,
     /// Seconds of traffic before anything is counted.
     pub(crate) warmup_s: f64,
     /// Seconds of traffic that are counted.
@@ -48,6 +52,7 @@ impl Load {
             format!("--long-rate={rate}"),
             format!("--long-direction={}", word(&self.long_direction)),
             format!("--rpc-connections={}", self.rpc_connections),
+            format!("--rpc-every={}", self.rpc_every_s),
             format!("--rpc-size={}", self.rpc_size),
             format!("--warmup={}", self.warmup_s),
             format!("--duration={}", self.duration_s),
@@ -56,6 +61,9 @@ impl Load {
         let mut arguments = vec!["client".to_owned(), "--json".to_owned()];
         arguments.extend(flags);
         arguments.extend(self.stages.iter().map(|stage| format!("--stage={stage}")));
+        let connect =
+            (self.connect_s > 0.0).then(|| format!("--connect-within={}", self.connect_s));
+        arguments.extend(connect);
         arguments.extend(self.long_zerocopy.then(|| "--long-zerocopy".to_owned()));
         arguments
     }
@@ -67,7 +75,7 @@ impl Load {
         long.iter().all(|&flows| flows == 0) && rpc.iter().all(|&connections| connections == 0)
     }
 
-    /// Warm-up and measured time together.
+    /// Connecting, warm-up and measured time together.
     ///
     /// # Errors
     /// When one of them is no span of time.
@@ -75,9 +83,11 @@ impl Load {
         let span = |seconds: f64, name: &'static str| {
             Duration::try_from_secs_f64(seconds).with_context(|| format!("{name} of {seconds} s"))
         };
-        let sum =
-            span(self.warmup_s, "a warm-up")?.checked_add(span(self.duration_s, "a duration")?);
-        sum.context("warm-up and duration together are too long")
+        let connect = span(self.connect_s, "a connecting time")?;
+        let (warmup, duration) =
+            (span(self.warmup_s, "a warm-up")?, span(self.duration_s, "a duration")?);
+        let sum = connect.checked_add(warmup).and_then(|sum| sum.checked_add(duration));
+        sum.context("connecting, warm-up and duration together are too long")
     }
 }
 
@@ -95,8 +105,10 @@ mod tests {
             long_direction,
             long_zerocopy,
             rpc_connections: 16,
+            rpc_every_s: 2.5,
             rpc_size: 4096,
             stages: ["long-flows=0", "rpc-connections=32"].map(|text| text.parse().unwrap()).into(),
+            connect_s: 3.0,
             warmup_s: 2.0,
             duration_s: 8.0,
             source_port: 20_000,
@@ -115,8 +127,10 @@ mod tests {
             let direction = format!("long_direction: {:?}", load.long_direction);
             let zerocopy = format!("long_zerocopy: {}", load.long_zerocopy);
             let stages = format!("stages: {:?}", load.stages);
+            let spans = "rpc_every: Seconds(2.5s)".to_owned();
+            let connect = "connect_within: Some(Seconds(3s))".to_owned();
             let servers = "server: [\"127.0.0.1\", \"127.0.0.2\"]".to_owned();
-            for expected in [direction, zerocopy, stages, servers] {
+            for expected in [direction, zerocopy, stages, spans, connect, servers] {
                 assert!(parsed.contains(&expected), "{parsed}");
             }
         }

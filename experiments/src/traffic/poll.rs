@@ -50,11 +50,6 @@ impl Poller {
         epoll::modify(&self.epoll, fd, EventData::new_u64(token), wants.flags())
     }
 
-    /// Takes a descriptor out that stays open.
-    pub(crate) fn remove(&self, fd: impl AsFd) -> io::Result<()> {
-        epoll::delete(&self.epoll, fd)
-    }
-
     /// Waits, at most `timeout`, and leaves in `ready` the tokens of those that can go on; none
     /// after a signal.
     pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> io::Result<()> {

@@ -36,6 +36,7 @@ pub(super) struct Packed {
     /// Of the initramfs, in hex.
     sha256: String,
     shape: Shape,
+    node_mib: u32,
     workload: Workload,
     scheduler: String,
     bpf_stats: bool,
@@ -61,6 +62,7 @@ impl Packed {
             initramfs,
             sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             shape: args.guest.shape,
+            node_mib: args.guest.node_memory,
             workload: args.workload,
             scheduler: args.scheduler.clone(),
             bpf_stats: args.bpf_stats,
@@ -110,6 +112,7 @@ impl Packed {
             kernel: &self.kernel,
             initramfs: &self.initramfs,
             shape: self.shape,
+            node_mib: self.node_mib,
             nics: Nics::LastNode,
             tier: Tier::Deterministic(&serial),
             mode: &mode,
