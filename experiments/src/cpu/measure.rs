@@ -11,6 +11,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use super::breakdown::Tally;
 use super::counters::{Counters, Unavailable};
 use super::kallsyms::Symbols;
+use super::network::Counts;
 use super::report::{CountersReport, CpuReport, Usage};
 use super::sampler::{Samplers, Trigger};
 use super::stack::Classifier;
@@ -44,7 +45,7 @@ pub(crate) fn measure(args: &CpuArgs) -> Result<CpuReport> {
         bail!("stopped within --lead, before anything was measured");
     }
 
-    let before = Ticks::read()?;
+    let (before, counted) = (Ticks::read()?, Counts::read()?);
     let began = Instant::now();
     instruments.start()?;
     while let Some(left) = args.duration.duration().checked_sub(began.elapsed())
@@ -55,6 +56,7 @@ pub(crate) fn measure(args: &CpuArgs) -> Result<CpuReport> {
     instruments.stop()?;
     let duration_s = began.elapsed().as_secs_f64();
     let after = Ticks::read()?;
+    let network = Counts::read()?.since(&counted, duration_s);
     instruments.drain()?;
 
     let by_cpu = cpus.iter().map(|&cpu| {
@@ -64,6 +66,7 @@ pub(crate) fn measure(args: &CpuArgs) -> Result<CpuReport> {
     let usage = Usage::new(by_cpu.collect::<Result<_>>()?, duration_s);
     let unaccounted = doubts::unaccounted(&usage, duration_s);
     let mut report = instruments.report(usage, duration_s, &list)?;
+    report.network = Some(network);
     report.warnings.extend(unaccounted);
     if !args.lead.duration().is_zero() {
         report.warnings.extend(doubts::late(began.saturating_duration_since(start)));
@@ -148,6 +151,7 @@ impl Instruments {
                 unavailable: self.unavailable.clone(),
             },
             breakdown,
+            network: None,
             warnings,
         })
     }

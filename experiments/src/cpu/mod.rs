@@ -8,6 +8,7 @@ mod doubts;
 mod events;
 mod kallsyms;
 mod measure;
+mod network;
 mod record;
 mod report;
 mod rights;
@@ -22,6 +23,7 @@ use clap::Args;
 
 pub(crate) use breakdown::{Breakdown, title};
 pub(crate) use counters::Count;
+pub(crate) use network::Network;
 pub(crate) use report::{CpuReport, Usage};
 
 use crate::traffic::cpus::CpuList;
@@ -81,6 +83,7 @@ The JSON, shortened (version 1; seconds end in _s, shares go from 0 to 1, null i
                 \"tcp_ip\": {...}, \"netdevice\": ..., \"skb\": ..., \"memory\": ..., \"lock\": ...,
                 \"scheduling\": ..., \"others\": ..., \"unclassified\": ...},
      \"top_unclassified\": [{\"symbol\": \"foo_bar\", \"share\": 0.002}]},
+   \"network\": {\"interrupts_per_s\": 9120.2, \"net_rx_per_s\": 4211.0, \"pure_acks_per_s\": 87.4},
    \"warnings\": []}
 
 Exit code: 0 when it was measured, 1 when it could not be (and why), 2 for flags it does not know.";

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breakdown::Breakdown;
 use super::counters::{Counted, Unavailable};
+use super::network::Network;
 use super::usage::CpuTime;
 
 /// What the CPUs did.
@@ -27,6 +28,9 @@ pub(crate) struct CpuReport {
     pub(crate) counters: CountersReport,
     /// The busy time by category, from samples; null when there was none.
     pub(crate) breakdown: Option<Breakdown>,
+    /// Interrupts and ACKs, on all CPUs; absent where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) network: Option<Network>,
     /// Reasons to doubt a figure, and what to do about them.
     pub(crate) warnings: Vec<String>,
 }

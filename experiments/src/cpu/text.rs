@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 
 use super::breakdown::{Breakdown, title};
 use super::counters::Count;
+use super::network::Network;
 use super::report::{CountersReport, CpuReport, Usage};
 use super::usage::CpuTime;
 
@@ -16,7 +17,9 @@ const UNKNOWN: &str = "–";
 
 /// The whole report as text.
 pub(crate) fn text(report: &CpuReport) -> String {
-    let CpuReport { duration_s, kernel, cpus, usage, counters, breakdown, warnings, .. } = report;
+    let CpuReport {
+        duration_s, kernel, cpus, usage, counters, breakdown, network, warnings, ..
+    } = report;
     let mut text = format!(
         "measured {duration_s:.2} s on CPUs {cpus}, kernel {kernel}\n\n\
          CPU time in percent of each CPU's: {:.2} CPUs used\n{}\n",
@@ -32,6 +35,12 @@ pub(crate) fn text(report: &CpuReport) -> String {
             breakdown_table(breakdown)
         );
         text += &top_unclassified(breakdown);
+    }
+    if let Some(Network { interrupts_per_s, net_rx_per_s, pure_acks_per_s }) = network {
+        text += &format!(
+            "\nOn all CPUs {interrupts_per_s:.0} interrupts/s, {net_rx_per_s:.0} NET_RX softirqs/s, \
+             {pure_acks_per_s:.0} pure ACKs/s received\n"
+        );
     }
     text += &format!("\nEvents\n{}\n", counters_table(counters));
     text += &unavailable(counters);

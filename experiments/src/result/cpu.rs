@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::types::Sample;
-use crate::cpu::{Breakdown, Count, CpuReport, Usage};
+use crate::cpu::{Breakdown, Count, CpuReport, Network, Usage};
 
 /// What the measured machine's CPUs did. Seconds end in `_s`, shares go from 0 to 1, what is unknown
 /// is null.
@@ -23,6 +23,9 @@ pub(crate) struct CpuRecord {
     /// Shares of the busy time by category of the host-network-stack paper, from samples of the
     /// stacks; null when no sample found a CPU busy.
     pub(crate) breakdown: Option<Breakdown>,
+    /// Interrupts and ACKs; absent where that was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) network: Option<Network>,
     /// Reasons to doubt a figure of this record, and what to do about them.
     pub(crate) warnings: Vec<String>,
 }
@@ -39,13 +42,14 @@ pub(crate) struct Counter {
 
 impl From<CpuReport> for CpuRecord {
     fn from(report: CpuReport) -> Self {
-        let CpuReport { duration_s, cpus, usage, counters, breakdown, warnings, .. } = report;
+        let CpuReport { duration_s, cpus, usage, counters, breakdown, network, warnings, .. } =
+            report;
         let counter = |(event, count): (String, Count)| {
             let unavailable = counters.unavailable.get(&event).cloned();
             (event, Counter { count, unavailable })
         };
         let counters = counters.machine.total.into_iter().map(counter).collect();
-        Self { duration_s, cpus, usage, counters, breakdown, warnings }
+        Self { duration_s, cpus, usage, counters, breakdown, network, warnings }
     }
 }
 

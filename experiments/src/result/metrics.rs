@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::types::Sample;
+use crate::cpu::Network;
 use crate::stats::Ratio;
 use crate::traffic::client::ClientReport;
 
@@ -61,6 +62,10 @@ enum Source {
     ObserveSum([&'static str; 3]),
     /// A number the client printed.
     Client(&'static str),
+    /// The same, which older clients, and other programs in its place, do not print.
+    ClientLater(&'static str),
+    /// What the kernel of the measured machine counted.
+    Network(fn(&Network) -> f64),
     /// The CPUs in use.
     CpusUsed,
     /// The payload that the client moved, both ways, per CPU in use.
@@ -90,7 +95,10 @@ pub(crate) struct Metric {
 /// All metrics, in the order to show them.
 pub(crate) const METRICS: &[Metric] = {
     use Better::{Higher, Lower};
-    use Source::{Client, CpusUsed, HogRate, Observe, ObserveLater, ObserveSum, PayloadPerCpu};
+    use Source::{
+        Client, ClientLater, CpusUsed, HogRate, Network, Observe, ObserveLater, ObserveSum,
+        PayloadPerCpu,
+    };
     const fn metric(
         name: &'static str,
         about: &'static str,
@@ -168,10 +176,24 @@ pub(crate) const METRICS: &[Metric] = {
             Higher,
             Client("/long/bytes_per_s"),
         ),
+        metric(
+            "long_fairness",
+            "how evenly the long flows shared that: Jain's index, 1 for all alike",
+            SHARE,
+            Higher,
+            ClientLater("/long/fairness"),
+        ),
         metric("rpc_rate", "RPCs answered", PER_S, Higher, Client("/rpc/rate")),
         metric("rpc_p50", "median RPC latency", MICROSECONDS, Lower, Client("/rpc/p50_us")),
         metric("rpc_p99", "99th percentile", MICROSECONDS, Lower, Client("/rpc/p99_us")),
         metric("rpc_p999", "99.9th percentile", MICROSECONDS, Lower, Client("/rpc/p999_us")),
+        metric(
+            "rpc_rtt",
+            "mean smoothed round-trip time of RPC connections, by the client's TCP",
+            MICROSECONDS,
+            Lower,
+            ClientLater("/rpc/rtt_us"),
+        ),
         metric("hog_rate", "work of the hogs, in spins", PER_S, Higher, HogRate),
         metric(
             "napi_to_copy_p50",
@@ -193,6 +215,27 @@ pub(crate) const METRICS: &[Metric] = {
             ("B", "B", 1.0),
             Higher,
             ObserveLater { part: "skb_size", number: "mean_bytes" },
+        ),
+        metric(
+            "interrupts",
+            "interrupts of any kind",
+            PER_S,
+            Lower,
+            Network(|network| network.interrupts_per_s),
+        ),
+        metric(
+            "net_rx_softirqs",
+            "runs of the softirq that receives packets",
+            PER_S,
+            Lower,
+            Network(|network| network.net_rx_per_s),
+        ),
+        metric(
+            "pure_acks",
+            "segments received that only acknowledge",
+            PER_S,
+            Lower,
+            Network(|network| network.pure_acks_per_s),
         ),
         metric(
             "migrations",
@@ -280,6 +323,8 @@ impl Metric {
     pub(super) fn is_recorded(&self, sample: &Sample) -> bool {
         match self.source {
             Source::CpusUsed | Source::PayloadPerCpu => sample.cpu.is_some(),
+            Source::Network(_) => sample.cpu.as_ref().is_some_and(|cpu| cpu.network.is_some()),
+            Source::ClientLater(path) => sample.client.pointer(path).is_some(),
             Source::HogRate => sample.hog_rate.is_some(),
             Source::ObserveLater { part, .. } => sample.observe.get(part).is_some(),
             Source::Observe(_) | Source::ObserveSum(_) | Source::Client(_) => true,
@@ -297,7 +342,8 @@ impl Metric {
             Source::ObserveSum(paths) => {
                 paths.into_iter().map(|path| number(&sample.observe, path)).sum()
             }
-            Source::Client(path) => number(&sample.client, path),
+            Source::Client(path) | Source::ClientLater(path) => number(&sample.client, path),
+            Source::Network(of) => sample.cpu.as_ref()?.network.as_ref().map(of),
             Source::HogRate => sample.hog_rate,
             Source::CpusUsed => sample.cpu.as_ref().map(|cpu| cpu.usage.cpus_used),
             Source::PayloadPerCpu => {

@@ -17,17 +17,18 @@ use crate::result::metrics::{self, Metric};
 use crate::result::{AbResult, World};
 use crate::spec::Spec;
 use marks::Statement;
-use points::Axis;
+use points::{Axis, quantity};
 
 pub(super) use page::page;
 pub(super) use text::{csv, markdown};
 
 /// The metrics that are drawn, as far as there are any.
-const DRAWN: [&str; 15] = [
+const DRAWN: [&str; 17] = [
     "throughput_per_core",
     "throughput_per_cpu",
     "cpus_used",
     "long_bytes_per_s",
+    "long_fairness",
     "rpcs_per_cpu_second",
     "rpc_p99",
     "local_share",
@@ -38,6 +39,7 @@ const DRAWN: [&str; 15] = [
     "napi_to_copy_p99",
     "skb_size",
     "hog_rate",
+    "interrupts",
     "migrations_long",
 ];
 
@@ -83,7 +85,12 @@ impl Experiment {
         );
         let commands = points.iter().map(|point| (point.name.as_str(), &point.result.command[..]));
         let axis = Axis::of(&commands.collect::<Vec<_>>());
-        Ok(Self { spec, points, axis, missing })
+        let mut labelled: Vec<_> = axis.labels.into_iter().zip(points).collect();
+        if labelled.iter().all(|(label, _)| quantity(label).is_some()) {
+            labelled.sort_by_key(|(label, _)| quantity(label));
+        }
+        let (labels, points) = labelled.into_iter().unzip();
+        Ok(Self { spec, points, axis: Axis { labels, ..axis }, missing })
     }
 
     /// The steering worlds of all points.
