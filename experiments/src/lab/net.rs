@@ -2,7 +2,7 @@
 //! NICs, its cable. All live only as long as descriptors of this process and of QEMU refer to them:
 //! whatever way the processes end, the kernel takes everything down, and nothing is left to clean.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::process::Command;
@@ -18,6 +18,10 @@ use super::tool;
 pub(crate) const GUEST: Ipv4Addr = guest(0);
 /// Length of the network prefix of both ends.
 pub(crate) const PREFIX: u8 = 30;
+
+/// Source ports that the kernel chooses in the namespace: below those that rounds fix, which the line
+/// to a guest's agent would else have one of.
+const PORT_RANGE: (&str, &str) = ("/proc/sys/net/ipv4/ip_local_port_range", "10000 19999");
 
 /// The namespace and the taps in it.
 #[derive(Debug)]
@@ -61,6 +65,8 @@ impl Net {
             // descriptor is unshared.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.context("making a namespace")?;
             let namespace = File::open("/proc/thread-self/ns/net").context("opening it")?;
+            fs::write(PORT_RANGE.0, PORT_RANGE.1)
+                .with_context(|| format!("writing {}", PORT_RANGE.0))?;
             let tap = |name: String| (0..queues).map(|_| tap::open_queue(&name)).collect();
             let taps = (0..taps).map(|cable| tap(format!("tap{cable}")));
             Ok((OwnedFd::from(namespace), taps.collect::<Result<Vec<_>>>()?))

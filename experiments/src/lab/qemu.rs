@@ -24,6 +24,10 @@ const CLOCK_SHIFT: u32 = 2;
 /// the time in which all of them idled.
 pub(crate) const NANOSECONDS_PER_INSTRUCTION: u32 = 1 << CLOCK_SHIFT;
 
+/// Buckets of the live tier's table of TCP connections: what a kernel makes by itself on a server of
+/// 64 GiB. By a guest's own memory they would be too few for a crowd, and every packet would pay.
+const TCP_BUCKETS: u32 = 512 << 10;
+
 /// How the guest keeps time and what its NICs are plugged into.
 pub(crate) enum Tier<'a> {
     /// Real time, each NIC on a tap: traffic comes from this machine.
@@ -63,7 +67,9 @@ impl Tier<'_> {
     /// Words for the kernel's command line.
     fn kernel_words(&self) -> String {
         match self {
-            Self::Live(net) => net::kernel_words(net.cables()),
+            Self::Live(net) => {
+                format!("thash_entries={TCP_BUCKETS} {}", net::kernel_words(net.cables()))
+            }
             Self::Deterministic(_) => "nokaslr norandmaps random.trust_cpu=off".to_owned(),
         }
     }

@@ -156,10 +156,10 @@ pub(crate) struct Workload {
     pub(crate) long_zerocopy: bool,
     /// RPC connections, each with one request outstanding.
     pub(crate) rpc_connections: u32,
-    /// Seconds from one request on a connection to the next; where it is absent each asked as soon as it
-    /// had its reply.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(crate) rpc_every_s: f64,
+    /// RPCs per second that were asked for, of all connections together and in turns; where it is absent
+    /// each connection asked as soon as it had its reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rpc_rate: Option<u32>,
     /// Size of every request and reply, as given on the command line, like `4KiB`.
     pub(crate) rpc_size: String,
     /// Server threads that share the RPC connections.
@@ -182,10 +182,6 @@ pub(crate) struct Workload {
     /// Anything else worth recording.
     #[serde(flatten)]
     pub(crate) other: Map<String, Value>,
-}
-
-fn is_zero(number: &f64) -> bool {
-    *number == 0.0
 }
 
 fn builtin() -> String {

@@ -13,6 +13,7 @@ use super::arm::{self, Arm};
 use super::bed::Bed;
 use super::guest_bed::{GuestBed, Plan};
 use super::host::{self, HostArgs, HostBed};
+use super::memory;
 use super::rounds::{Next, RoundsArgs};
 use super::sample::{self, Measured};
 use super::setup::{self, SetupArgs};
@@ -120,6 +121,10 @@ impl AbArgs {
             let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
             ensure!(!twice, "--arms names {} twice", arm.name);
         }
+        if self.host.agent.is_none() {
+            let (most, guest) = (self.workload.most_rpc(), &self.guest);
+            memory::check_guest(most, guest.shape.sockets, guest.node_memory)?;
+        }
         if self.host.agent.is_some() {
             self.workload.check_own("the agent")?;
         } else if self.arms.iter().any(|arm| arm.pinned) {
@@ -144,7 +149,8 @@ impl AbArgs {
     /// Fills in what follows from the flags.
     ///
     /// # Errors
-    /// As [`setup::installed`], when a program that they ask for is not installed.
+    /// As [`setup::installed`], when a program that they ask for is not installed; as
+    /// [`memory::check_here`].
     fn complete(&mut self) -> Result<()> {
         for arm in self.arms.iter_mut().filter(|arm| arm.is_own()) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
@@ -152,6 +158,9 @@ impl AbArgs {
         // Only now: under its own name the repeated arm would not get the options.
         if self.a_a {
             arm::repeat(&mut self.arms);
+        }
+        if self.host.agent.is_none() {
+            memory::check_here(self.workload.most_rpc())?;
         }
         for needed in self.workload.needs() {
             let path = setup::installed(needed.program, needed.how)?;

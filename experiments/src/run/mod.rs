@@ -13,6 +13,7 @@ mod generator;
 mod guest_bed;
 mod host;
 mod layout;
+mod memory;
 pub(crate) mod neutral;
 mod rounds;
 mod rpc_tool;

@@ -86,7 +86,13 @@ fn measure(
     let cpu = cpu::open(bed.link(), window, workload.duration(), tail(workload));
     let programs = serve(bed.link(), &layout, arm, workload, window)?;
     let warmup = window.saturating_duration_since(Instant::now());
-    let (client, warm) = bed.drive(workload, warmup, source_port)?;
+    let driven = bed.drive(workload, warmup, source_port);
+    let (client, warm) = driven.map_err(|error| match bed.link().so_far(SERVER) {
+        Ok(said) if !said.stderr.is_empty() => {
+            error.context(format!("the server said: {}", said.stderr.trim_end()))
+        }
+        _ => error,
+    })?;
     ensure!(
         scheduler::in_force(bed.link())? == loaded,
         "the scheduler was thrown out during the sample: {}",

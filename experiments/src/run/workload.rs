@@ -16,13 +16,13 @@ use crate::result;
 use crate::traffic::load::Load;
 use crate::traffic::long::{Direction, Reads, word};
 use crate::traffic::stage::{self, Stage};
-use crate::traffic::units::{Rate, Seconds, Size};
+use crate::traffic::units::{Rate, Size};
 
 /// Connections up to which it is no matter how long opening them takes.
 const FEW: u32 = 1000;
 /// Connections beyond them that open in a second, planned with room to spare: an emulated guest took
-/// TODO.
-const OPEN_PER_S: u32 = 2000;
+/// 2000 to 2500 of 10,000 on an idle machine with two cores.
+const OPEN_PER_S: u32 = 1000;
 /// First port of the iperf3 servers, one per long flow.
 const IPERF_PORT: u16 = 5301;
 const IPERF: &[Needed] = &[Needed { program: "iperf3", how: "apt install iperf3", in_guest: true }];
@@ -57,10 +57,10 @@ pub(crate) struct WorkloadArgs {
     /// (--node-memory).
     #[arg(long, value_name = "N", default_value_t = 16)]
     rpc_connections: u32,
-    /// Have each RPC connection ask once in so many seconds and be idle otherwise, the connections spread
-    /// evenly over them. 0: each asks as soon as it has its reply.
-    #[arg(long, value_name = "SECONDS", default_value = "0")]
-    rpc_every: Seconds,
+    /// RPCs per second of all connections together, which ask in turns and are idle between them; latency
+    /// counts from when a request is due. 0: each asks as soon as it has its reply.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    rpc_rate: u32,
     /// Bytes of every request and reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     rpc_size: String,
@@ -117,8 +117,8 @@ impl WorkloadArgs {
              out: leave out one of them"
         );
         ensure!(
-            self.rpc_every.duration().is_zero() || self.rpc_tool.is_asked_by_us(),
-            "--rpc-every: redis-benchmark and wrk ask without a pause: leave out --rpc-tool"
+            self.rpc_rate == 0 || self.rpc_tool.is_asked_by_us(),
+            "--rpc-rate: redis-benchmark and wrk ask without a pause: leave out --rpc-tool"
         );
         self.size()?;
         self.check_stages()
@@ -257,7 +257,7 @@ impl WorkloadArgs {
             long_direction: self.long_direction,
             long_zerocopy: self.long_zerocopy && self.long_direction == Direction::In,
             rpc_connections,
-            rpc_every_s: self.rpc_every.duration().as_secs_f64(),
+            rpc_rate: self.rpc_rate,
             rpc_size: self.size()?.bytes(),
             stages: self.traffic_stages(long_flows, rpc_connections),
             connect_s: self.connecting().as_secs_f64(),
@@ -308,7 +308,7 @@ impl WorkloadArgs {
             long_reads: self.long_reads,
             long_zerocopy: self.long_zerocopy,
             rpc_connections: self.rpc_connections,
-            rpc_every_s: self.rpc_every.duration().as_secs_f64(),
+            rpc_rate: Some(self.rpc_rate).filter(|rate| *rate > 0),
             rpc_size: self.rpc_size.clone(),
             rpc_threads: self.rpc_threads.into(),
             rpc_tool: word(&self.rpc_tool),

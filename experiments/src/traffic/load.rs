@@ -24,8 +24,8 @@ pub(crate) struct Load {
     pub(crate) long_zerocopy: bool,
     /// RPC connections.
     pub(crate) rpc_connections: u32,
-    /// Seconds from one request on a connection to the next; 0 for none but the reply's.
-    pub(crate) rpc_every_s: f64,
+    /// RPCs per second of all connections together; 0 for as many as there are replies.
+    pub(crate) rpc_rate: u32,
     /// Bytes of every request and every reply.
     pub(crate) rpc_size: u64,
     /// How the load shifts, if it does.
@@ -52,7 +52,7 @@ impl Load {
             format!("--long-rate={rate}"),
             format!("--long-direction={}", word(&self.long_direction)),
             format!("--rpc-connections={}", self.rpc_connections),
-            format!("--rpc-every={}", self.rpc_every_s),
+            format!("--rpc-rate={}", self.rpc_rate),
             format!("--rpc-size={}", self.rpc_size),
             format!("--warmup={}", self.warmup_s),
             format!("--duration={}", self.duration_s),
@@ -105,7 +105,7 @@ mod tests {
             long_direction,
             long_zerocopy,
             rpc_connections: 16,
-            rpc_every_s: 2.5,
+            rpc_rate: 2000,
             rpc_size: 4096,
             stages: ["long-flows=0", "rpc-connections=32"].map(|text| text.parse().unwrap()).into(),
             connect_s: 3.0,
@@ -127,10 +127,10 @@ mod tests {
             let direction = format!("long_direction: {:?}", load.long_direction);
             let zerocopy = format!("long_zerocopy: {}", load.long_zerocopy);
             let stages = format!("stages: {:?}", load.stages);
-            let spans = "rpc_every: Seconds(2.5s)".to_owned();
+            let rate = "rpc_rate: 2000".to_owned();
             let connect = "connect_within: Some(Seconds(3s))".to_owned();
             let servers = "server: [\"127.0.0.1\", \"127.0.0.2\"]".to_owned();
-            for expected in [direction, zerocopy, stages, spans, connect, servers] {
+            for expected in [direction, zerocopy, stages, rate, connect, servers] {
                 assert!(parsed.contains(&expected), "{parsed}");
             }
         }

@@ -163,6 +163,7 @@ fn report(source: &str, calls: Calls, said: &[Said]) -> Result<RpcReport> {
         p50_us: only.map(|only| only.p50_us),
         p99_us: only.map(|only| only.p99_us),
         p999_us: None,
+        rtt_us: None,
         histogram: None,
         source: Some(source.to_owned()),
         duration_s: Some(longest.as_secs_f64()),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Error, Result, anyhow};
 use indicatif::ProgressBar;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -134,11 +134,16 @@ impl Opening {
         // A reset at the end leaves no TIME_WAIT behind: the next run binds the same ports at once.
         socket.set_linger(Some(Duration::ZERO)).context("cannot set SO_LINGER")?;
         socket.set_tcp_nodelay(true).context("cannot set TCP_NODELAY")?;
-        let limit = LIMIT_EACH.min(self.deadline.saturating_duration_since(Instant::now()));
+        let left = || self.deadline.saturating_duration_since(Instant::now());
+        let (limit, late) = (LIMIT_EACH.min(left()), || {
+            let (open, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
+            anyhow!("{open} of {all} connections were open after {:.0} s", self.limit.as_secs_f64())
+        });
         if limit.is_zero() {
-            bail!("not all connections were open after {:.0} s", self.limit.as_secs_f64());
+            return Err(late());
         }
         socket.connect_timeout(&server.into(), limit).map_err(|error| match error.kind() {
+            ErrorKind::TimedOut if left().is_zero() => late(),
             ErrorKind::ConnectionRefused => {
                 Error::new(error).context("nobody listens; is `steer-bench server` running there?")
             }
@@ -199,4 +204,62 @@ fn source_port(first: Option<u16>, number: u32) -> Result<Option<u16>> {
         format!("--source-port {first} leaves no room below 65536 for all connections")
     })?;
     Ok(Some(port))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use clap::Parser;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Parser)]
+    #[command(no_binary_name = true)]
+    struct Line {
+        #[command(flatten)]
+        args: ClientArgs,
+    }
+
+    fn routes_of(flags: &str) -> Result<(Vec<Route>, Vec<Route>)> {
+        routes(&Line::try_parse_from(flags.split(' ')).unwrap().args)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// No two connections share both ends, and the ports are those that the help promises.
+        #[test]
+        fn each_connection_has_ends_of_its_own(
+            rpc in prop_oneof![0u32..20_000, Just(300_000)], long in 0u32..1000, source in 1u32..60_000,
+        ) {
+            let flags = format!(
+                "--server 10.0.0.1,10.0.1.1 --long-flows {long} --rpc-connections {rpc} \
+                 --source-port {source}"
+            );
+            let (long_routes, rpc_routes) = routes_of(&flags).unwrap();
+            let all: HashSet<_> = long_routes.iter().chain(&rpc_routes).collect();
+            prop_assert_eq!(all.len() as u32, long + rpc);
+            for (index, (_, from)) in (0..).zip(&long_routes) {
+                prop_assert_eq!(from.map(u32::from), Some(source + index / 2));
+            }
+            for (index, (to, from)) in (0..).zip(&rpc_routes) {
+                prop_assert_eq!(from.map(u32::from), Some(source + 1000 + index / 2 % 4000));
+                prop_assert_eq!(to.port(), if index < 8000 { 5202 } else { 12_002 + (index / 8000) as u16 });
+            }
+        }
+    }
+
+    #[test]
+    fn ports_end_at_65535() {
+        let error = |flags: &str| routes_of(flags).unwrap_err().to_string();
+        assert!(
+            error("--server 10.0.0.1 --source-port 64600").contains("--source-port 64600 leaves")
+        );
+        let crowd = "--server 10.0.0.1 --rpc-connections 5000 --rpc-port 60000";
+        assert!(error(crowd).contains("--rpc-port 60000 leaves"));
+        let (long, rpc) = routes_of("--server ::1").unwrap();
+        assert!(long.iter().chain(&rpc).all(|(to, from)| to.is_ipv6() && from.is_none()));
+    }
 }

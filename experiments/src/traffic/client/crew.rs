@@ -17,7 +17,7 @@ use super::long::End;
 use super::mark::{Mark, stage_reports};
 use super::phase::{Phase, PhaseCell};
 use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
-use super::rpc::{self, Caller, Connection};
+use super::rpc::{self, Called, Caller, Connection};
 use super::talk::{Protocol, Talk};
 use super::tcp_info::{bytes_acked, bytes_received};
 use super::turns::Turns;
@@ -31,8 +31,8 @@ const GRACE: Duration = rpc::DRAIN.saturating_add(Duration::from_secs(5));
 
 /// What a thread says when it ends.
 struct Ended {
-    /// What an RPC thread measured, by stage; nothing of other threads.
-    latencies: Vec<Histogram<u64>>,
+    /// What an RPC thread measured; nothing of other threads.
+    called: Called,
     result: Result<()>,
 }
 
@@ -48,6 +48,8 @@ pub(super) struct Crew {
     running: usize,
     /// Of the RPCs that began in each stage.
     latencies: Vec<Histogram<u64>>,
+    /// Of some RPC connections.
+    rtts_us: Vec<u32>,
     errors: Vec<String>,
 }
 
@@ -68,6 +70,7 @@ impl Crew {
             ended,
             running: 0,
             latencies: vec![new_histogram(); stages],
+            rtts_us: Vec::new(),
             errors: Vec::new(),
         };
         crew.start_flows(args, &report)?;
@@ -94,7 +97,7 @@ impl Crew {
                 let result = end.run(index, &flow, &demand, start, &phase);
                 let result = result.with_context(|| format!("long flow {index}"));
                 // Nobody listens only when the client has already given up on its threads.
-                drop(report.send(Ended { latencies: Vec::new(), result }));
+                drop(report.send(Ended { called: Called::default(), result }));
             })?;
         }
         Ok(())
@@ -106,18 +109,17 @@ impl Crew {
         connections: Vec<(TcpStream, Talk)>,
         report: &Sender<Ended>,
     ) -> Result<()> {
-        let (every, start) = (args.rpc_every.duration(), Instant::now());
-        let all = args.most_rpc();
+        let (every, all, start) = (args.think_time(), args.most_rpc(), Instant::now());
         for (index, share) in (0..).zip(deal(connections, rpc_threads(args))) {
             // The threads' turns are shifted against each other, as those of the connections are.
-            let turns = (!every.is_zero())
-                .then(|| Turns::new(start + every * index / all, every, share.len() as u32));
+            let turns = every
+                .map(|every| Turns::new(start + every / all * index, every, share.len() as u32));
             let caller = Caller::new(share, turns, self.latencies.len())?;
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("rpc-{index}"), move || {
-                let (latencies, result) = caller.run(&phase);
-                drop(report.send(Ended { latencies, result }));
+                let (called, result) = caller.run(&phase);
+                drop(report.send(Ended { called, result }));
             })?;
         }
         Ok(())
@@ -172,7 +174,8 @@ impl Crew {
         if let Err(error) = ended.result {
             self.errors.push(format!("{error:#}"));
         }
-        for (all, of_thread) in self.latencies.iter_mut().zip(ended.latencies) {
+        self.rtts_us.extend(ended.called.rtts_us);
+        for (all, of_thread) in self.latencies.iter_mut().zip(ended.called.latencies) {
             if let Err(error) = all.add(of_thread) {
                 self.errors.push(format!("cannot merge latency histograms: {error}"));
             }
@@ -244,8 +247,14 @@ impl Crew {
         let report = RpcReport::new(args.most_rpc(), args.rpc_size.bytes(), &all, length)?;
         // A get has no payload.
         let asked = (args.rpc_protocol == Protocol::Memcached).then_some(0);
-        Ok(RpcReport { request_size: asked, ..report })
+        Ok(RpcReport { request_size: asked, rtt_us: mean(&self.rtts_us), ..report })
     }
+}
+
+/// The mean of some numbers, if there are any.
+fn mean(numbers: &[u32]) -> Option<f64> {
+    let sum: u64 = numbers.iter().copied().map(u64::from).sum();
+    (!numbers.is_empty()).then(|| sum as f64 / numbers.len() as f64)
 }
 
 fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<()> {

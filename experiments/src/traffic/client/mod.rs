@@ -31,6 +31,8 @@ use talk::Protocol;
 const MOST_LONG: u16 = 1000;
 /// Most RPC connections.
 const MOST_RPC: u32 = 300_000;
+/// Most RPCs per second that may be asked for: turns of one connection are then still apart.
+const MOST_RATE: i64 = 1_000_000;
 
 /// Flags of `steer-bench client`.
 #[derive(Debug, Args)]
@@ -69,11 +71,12 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = value_parser!(u32).range(0..=i64::from(MOST_RPC)))]
     rpc_connections: u32,
-    /// Have each connection ask once in so many seconds, the connections spread evenly over them, and
-    /// be idle otherwise; a request that is still out when the next is due takes its place. Latency
-    /// counts from when a request is due. 0: each asks as soon as it has its reply.
-    #[arg(long, value_name = "SECONDS", default_value = "0")]
-    rpc_every: Seconds,
+    /// RPCs per second of all connections together, which ask in turns, evenly spread, and are idle
+    /// between them; one whose turn comes while its reply is still out misses it. Latency counts from
+    /// when a request is due, be it sent late or not. 0: each asks as soon as it has its reply.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = value_parser!(u32).range(0..=MOST_RATE))]
+    rpc_rate: u32,
     /// Bytes of every request and every reply; of memcached, of the value.
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = message)]
     rpc_size: Size,
@@ -170,6 +173,12 @@ impl ClientArgs {
     /// Long flows to open: all that go at any time.
     fn most_long(&self) -> u16 {
         self.long_by_stage().into_iter().max().unwrap_or_default()
+    }
+
+    /// From one turn of an RPC connection to its next; `None` where it asks as soon as it has its reply.
+    fn think_time(&self) -> Option<Duration> {
+        let all = Duration::from_secs(self.most_rpc().into());
+        (self.rpc_rate > 0).then(|| all / self.rpc_rate)
     }
 
     /// RPC connections to open.

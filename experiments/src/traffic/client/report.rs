@@ -42,6 +42,10 @@ pub(crate) struct LongReport {
     pub(crate) bytes_per_s: f64,
     /// `bytes`, flow by flow.
     pub(crate) per_flow_bytes: Vec<u64>,
+    /// How evenly the flows shared `bytes`: Jain's index, 1 where each had as much, 1/n where one of n had
+    /// all. Absent with fewer than two flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fairness: Option<f64>,
     /// What became of the sends of the whole run, where they were to be without a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) zerocopy: Option<Completed>,
@@ -67,6 +71,10 @@ pub(crate) struct RpcReport {
     pub(crate) p99_us: Option<f64>,
     /// 99.9th percentile in microseconds.
     pub(crate) p999_us: Option<f64>,
+    /// Smoothed round-trip time of the connections as the run ended, by the client's kernel, in
+    /// microseconds: the mean over some of those that asked often enough. Absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rtt_us: Option<f64>,
     /// All latencies in nanoseconds: an HdrHistogram (V2, deflated) in base64. Absent where another
     /// program measured them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,6 +117,7 @@ impl LongReport {
             flows: per_flow_bytes.len(),
             bytes,
             bytes_per_s: bytes as f64 / measured.as_secs_f64(),
+            fairness: fairness(&per_flow_bytes),
             per_flow_bytes,
             zerocopy,
         }
@@ -149,12 +158,20 @@ impl RpcReport {
             p50_us: percentile(0.5),
             p99_us: percentile(0.99),
             p999_us: percentile(0.999),
+            rtt_us: None,
             histogram: Some(encode_histogram(latencies)?),
             request_size: None,
             source: None,
             duration_s: None,
         })
     }
+}
+
+/// Jain's index of several shares, if there are any.
+fn fairness(shares: &[u64]) -> Option<f64> {
+    let sum: f64 = shares.iter().map(|&share| share as f64).sum();
+    let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
+    (shares.len() > 1 && sum > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
 /// A quantile of nanoseconds in microseconds, if there are any.
@@ -231,6 +248,14 @@ mod tests {
             let text = encode_histogram(&histogram).unwrap();
             prop_assert_eq!(decode_histogram(&text).unwrap(), histogram);
         }
+    }
+
+    #[test]
+    fn fairness_goes_from_one_for_all_to_all_alike() {
+        assert_eq!((fairness(&[]), fairness(&[5]), fairness(&[0, 0])), (None, None, None));
+        assert_eq!(fairness(&[7, 7, 7, 7]), Some(1.0));
+        assert_eq!(fairness(&[7, 0, 0, 0]), Some(0.25));
+        assert_eq!(fairness(&[1, 3]), Some(0.8));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use hdrhistogram::Histogram;
 use super::phase::{Phase, PhaseCell};
 use super::report::new_histogram;
 use super::talk::Talk;
+use super::tcp_info::smoothed_rtt_us;
 use super::turns::Turns;
 use crate::traffic::LOOK;
 use crate::traffic::poll::{Poller, Wants};
@@ -22,6 +23,12 @@ pub(super) const DRAIN: Duration = Duration::from_secs(5);
 
 /// Bytes sent or received at a time; messages up to this size take one call each way.
 const SCRATCH: usize = 256 << 10;
+
+/// Most connections of a thread whose round-trip time is asked for.
+const RTTS: usize = 250;
+/// RPCs after which a connection's smoothed round-trip time, to which each adds an eighth, is theirs
+/// rather than that of its opening.
+const SETTLED: u32 = 16;
 
 /// How often connections that rest in a stage are looked at.
 const NAP: Duration = Duration::from_millis(5);
@@ -36,6 +43,15 @@ pub(super) struct Caller {
     scratch: Vec<u8>,
     /// Nanoseconds until the last byte received, by the stage that they began in.
     latencies: Vec<Histogram<u64>>,
+}
+
+/// What a caller measured.
+#[derive(Default)]
+pub(super) struct Called {
+    /// By stage.
+    pub(super) latencies: Vec<Histogram<u64>>,
+    /// Of some connections, as the run ended.
+    pub(super) rtts_us: Vec<u32>,
 }
 
 /// When connections ask.
@@ -68,10 +84,18 @@ impl Caller {
         })
     }
 
-    /// Calls until the run drains and all replies are in; returns the latencies either way.
-    pub(super) fn run(mut self, phase: &PhaseCell) -> (Vec<Histogram<u64>>, Result<()>) {
+    /// Calls until the run drains and all replies are in; returns what was measured either way.
+    pub(super) fn run(mut self, phase: &PhaseCell) -> (Called, Result<()>) {
         let result = self.open().and_then(|()| self.call(phase));
-        (self.latencies, result)
+        (Called { rtts_us: self.rtts(), latencies: self.latencies }, result)
+    }
+
+    /// The round-trip times of some connections, of those that know theirs.
+    fn rtts(&self) -> Vec<u32> {
+        let settled = self.connections.iter().filter(|connection| connection.asked >= SETTLED);
+        let step = settled.clone().count().div_ceil(RTTS).max(1);
+        let some = settled.step_by(step);
+        some.filter_map(|connection| smoothed_rtt_us(&connection.stream).ok()).collect()
     }
 
     fn open(&mut self) -> Result<()> {
@@ -143,7 +167,9 @@ impl Caller {
             Phase::WarmUp => None,
             Phase::Measure(stage) => Some(stage),
         };
-        self.connections[token as usize].current = Some(Call { begun, stage });
+        let connection = &mut self.connections[token as usize];
+        connection.current = Some(Call { begun, stage });
+        connection.asked = connection.asked.saturating_add(1);
         self.outstanding += 1;
         self.advance(token, phase)
     }
@@ -187,6 +213,8 @@ pub(super) struct Connection {
     done: usize,
     /// The outstanding RPC; `None` between two.
     current: Option<Call>,
+    /// RPCs so far.
+    asked: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -200,7 +228,7 @@ impl Connection {
     /// An open connection, on which the server has been greeted.
     pub(super) fn new(index: u32, stream: TcpStream, talk: Talk) -> Self {
         let (waits_for, wants) = (Wants::Read, Wants::Write);
-        Self { index, stream, talk, waits_for, wants, done: 0, current: None }
+        Self { index, stream, talk, waits_for, wants, done: 0, current: None, asked: 0 }
     }
 
     fn name(&self) -> String {
@@ -212,7 +240,11 @@ impl Connection {
 
     /// Goes on until the socket blocks, or the reply is in: then gives the call that it ends.
     fn advance(&mut self, scratch: &mut [u8]) -> Result<Option<Call>> {
-        let Some(call) = self.current else { bail!("the server closed it") };
+        let Some(call) = self.current else {
+            // Nothing was asked: this is its end, or an error.
+            self.stream.peek(&mut [0])?;
+            bail!("the server closed it");
+        };
         let step = match self.wants {
             Wants::Write => self.talk.send(&self.stream, scratch, &mut self.done)?,
             Wants::Read => self.talk.receive(&self.stream, scratch, &mut self.done)?,

@@ -1,4 +1,5 @@
-//! How many bytes of a connection have arrived, at either end, from the kernel's TCP_INFO.
+//! How many bytes of a connection have arrived, at either end, and how long they take, from the
+//! kernel's TCP_INFO.
 
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
@@ -20,6 +21,15 @@ pub(super) fn bytes_acked(stream: &TcpStream) -> io::Result<u64> {
 /// When the kernel does not report them (before Linux 4.1).
 pub(super) fn bytes_received(stream: &TcpStream) -> io::Result<u64> {
     Ok(tcp_info(stream, offset_of!(libc::tcp_info, tcpi_bytes_received))?.tcpi_bytes_received)
+}
+
+/// The connection's smoothed round-trip time in microseconds. Where a reply carries the
+/// acknowledgement of its request, the server's time is in it.
+///
+/// # Errors
+/// When the connection is gone.
+pub(super) fn smoothed_rtt_us(stream: &TcpStream) -> io::Result<u32> {
+    Ok(tcp_info(stream, offset_of!(libc::tcp_info, tcpi_rtt))?.tcpi_rtt)
 }
 
 /// What the kernel says of a connection, up to the counter at `counter` at least.

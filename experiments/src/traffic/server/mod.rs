@@ -4,6 +4,7 @@
 mod long;
 mod rpc;
 
+use std::fs;
 use std::io;
 use std::iter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -49,9 +50,9 @@ pub(crate) struct ServerArgs {
     /// Port of the RPC service.
     #[arg(long, value_name = "PORT", default_value_t = wire::RPC_PORT)]
     rpc_port: u16,
-    /// RPC connections to be ready for, from one client address: every 4000 have a port of their own,
-    /// the second on --rpc-port + 6801.
-    #[arg(long, value_name = "N", default_value_t = wire::CONNECTIONS_PER_PORT)]
+    /// RPC connections to be ready for: every 4000 have a port of their own, the second 6801 after
+    /// --rpc-port, the others behind it.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
     rpc_connections: u32,
     /// Threads that share the RPC connections.
     #[arg(long, value_name = "N", default_value_t = 4)]
@@ -80,6 +81,9 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
     let long = listen(args.bind, args.long_port, "--long-port")?;
     let long_out = listen(args.bind, args.long_out_port, "--long-out-port")?;
     files::allow(args.rpc_connections.into())?;
+    if let Some(doubt) = short_backlog(args.rpc_connections) {
+        eprintln!("steer-bench: {doubt}");
+    }
     let rpc = (0..wire::rpc_ports(args.rpc_connections)).map(|number| {
         let port = wire::rpc_port(args.rpc_port, number);
         listen(args.bind, port.context("--rpc-port leaves no room for more")?, "--rpc-port")
@@ -105,6 +109,18 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
     }
     // The process ends here, and its threads and connections with it.
     Ok(())
+}
+
+/// Whether connections of a crowd may be turned away because they come faster than they are accepted.
+fn short_backlog(connections: u32) -> Option<String> {
+    let most = fs::read_to_string("/proc/sys/net/core/somaxconn").ok()?.trim().parse().ok()?;
+    (connections.min(wire::CONNECTIONS_PER_PORT) > most).then(|| {
+        format!(
+            "a port may have {most} connections waiting, fewer than may come at a time; if clients time \
+             out: sysctl net.core.somaxconn={}",
+            wire::CONNECTIONS_PER_PORT
+        )
+    })
 }
 
 /// Ports that listen, and what serves their connections.
