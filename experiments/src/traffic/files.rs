@@ -2,8 +2,9 @@
 
 use std::fs;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// What a process may have open beside its RPC connections: long flows, most of all.
 const BESIDE: u64 = 2000;
@@ -31,6 +32,23 @@ pub(crate) fn allow(connections: u64) -> Result<()> {
         ))
     );
     Ok(())
+}
+
+/// How many connections can be open within the limit.
+pub(crate) fn room() -> usize {
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    usize::try_from(most.saturating_sub(BESIDE)).unwrap_or(usize::MAX)
+}
+
+/// Gives this thread a table of open files of its own, a copy of the process's: the limit is one of
+/// tables. Nobody else can use what the thread opens from here on.
+///
+/// # Errors
+/// When memory is short.
+pub(crate) fn unshare() -> Result<()> {
+    // SAFETY: what others have open stays open in their table, whose numbers they go on using, and
+    // this thread's callers pass none of its own to them.
+    unsafe { unshare_unsafe(UnshareFlags::FILES) }.context("cannot have open files of its own")
 }
 
 /// The most that even root may allow a process.

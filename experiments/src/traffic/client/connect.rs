@@ -2,8 +2,8 @@
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ use anyhow::{Context, Error, Result, anyhow};
 use indicatif::ProgressBar;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::talk::Talk;
+use super::rpc::Connection;
+use super::talk::{Protocol as Spoken, Talk};
 use super::{ClientArgs, MOST_LONG, progress_bar};
-use crate::traffic::files;
 use crate::traffic::long::Direction;
 use crate::traffic::units::Seconds;
 use crate::traffic::wire::{self, CONNECTIONS_PER_PORT};
@@ -25,97 +25,95 @@ const LIMIT: Duration = Duration::from_secs(15);
 const PER_S: f64 = 1000.0;
 /// Longest time for one of them.
 const LIMIT_EACH: Duration = Duration::from_secs(5);
-/// Connections up to which they are opened one after the other, so that the server deals the same ones
-/// to each of its threads in every run. Of more, each thread has all kinds.
+/// RPC connections up to which they are opened one after the other, so that the server deals the same
+/// ones to each of its threads in every run. Of more, each of those has all kinds.
 const FEW: usize = 1000;
-/// Connections of more than a few that are opened at a time: the server always has one to accept, and
-/// no SYN queue overflows.
-const AT_A_TIME: usize = 16;
+/// How often a thread looks whether the connection before its own is open.
+const NAP: Duration = Duration::from_micros(20);
 /// Distance of the first RPC connection's source port from the first long flow's: behind the last.
 const RPC_OFFSET: u32 = MOST_LONG as u32;
 
-/// The open connections, idle.
-pub(super) struct Connections {
-    /// Where long flow i goes.
-    pub(super) long: Vec<TcpStream>,
-    /// The RPC connections, which the server has been greeted on.
-    pub(super) rpc: Vec<(TcpStream, Talk)>,
+/// Where a connection goes, and from which port if that is fixed.
+pub(super) type Route = (SocketAddr, Option<u16>);
+
+/// What all connections have in common as they are opened, by several threads.
+pub(super) struct Opening {
+    deadline: Instant,
+    limit: Duration,
+    bar: ProgressBar,
+    /// Which of few RPC connections is the next.
+    next: Option<AtomicU32>,
+    failed: AtomicBool,
 }
 
-/// Where a connection goes, and from which port if that is fixed.
-type Route = (SocketAddr, Option<u16>);
-
-impl Connections {
-    /// Connects all flows.
-    ///
-    /// # Errors
-    /// Names a connection that could not be opened, and the likely reason.
-    pub(super) fn open(args: &ClientArgs) -> Result<Self> {
+impl Opening {
+    /// Begins to open all connections.
+    pub(super) fn begin(args: &ClientArgs) -> Self {
         let all = u32::from(args.most_long()) + args.most_rpc();
-        files::allow(all.into())?;
         let limit = args.connect_within.map_or_else(
             || LIMIT + Duration::from_secs_f64(f64::from(all) / PER_S),
             Seconds::duration,
         );
-        let bar = progress_bar(all.into(), "connecting {pos} of {len} {bar:40} {elapsed}");
-        let opening = Opening { deadline: Instant::now() + limit, limit, bar };
-        let (long, rpc) = routes(args)?;
-        let size = args.rpc_size.bytes() as usize;
-        let connections = Self {
-            long: opening.open("long flow", &long, |_, stream| Ok(stream))?,
-            rpc: opening.open("RPC connection", &rpc, |index, stream| {
-                let talk = Talk::new(args.rpc_protocol, index, size);
-                talk.open(&stream)?;
-                Ok((stream, talk))
-            })?,
-        };
-        opening.bar.finish_and_clear();
-        Ok(connections)
+        Self {
+            deadline: Instant::now() + limit,
+            limit,
+            bar: progress_bar(all.into(), "connecting {pos} of {len} {bar:40} {elapsed}"),
+            next: (args.most_rpc() as usize <= FEW).then(AtomicU32::default),
+            failed: AtomicBool::default(),
+        }
     }
-}
 
-/// What all connections have in common.
-struct Opening {
-    deadline: Instant,
-    limit: Duration,
-    bar: ProgressBar,
-}
+    /// Opens the long flows.
+    ///
+    /// # Errors
+    /// Names the connection that could not be opened, and the likely reason, as for the others.
+    pub(super) fn long(&self, routes: Vec<Route>) -> Result<Vec<TcpStream>> {
+        (0..).zip(routes).map(|(index, route)| self.one("long flow", index, route)).collect()
+    }
 
-impl Opening {
-    /// Opens connections, some at a time, and makes each ready for use; in the order of the routes.
-    fn open<T: Send>(
+    /// Opens some of the RPC connections, by number, and greets the server on each. When another thread
+    /// failed to, some are missing.
+    ///
+    /// # Errors
+    /// As for the long flows.
+    pub(super) fn rpc(
         &self,
-        kind: &str,
-        routes: &[Route],
-        ready: impl Fn(u32, TcpStream) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
-        let open_one = |index: usize| {
-            let (server, source) = routes[index];
-            let opened = self.connect(server, source).and_then(|it| ready(index as u32, it));
-            self.bar.inc(1);
-            opened.with_context(|| {
-                let from = source.map(|port| format!(" from source port {port}"));
-                let from = from.unwrap_or_default();
-                format!("cannot connect {kind} {index} to {server}{from}")
-            })
+        routes: Vec<(u32, Route)>,
+        protocol: Spoken,
+        size: usize,
+    ) -> Result<Vec<Connection>> {
+        let open = |(index, route)| {
+            while self.next.as_ref().is_some_and(|next| next.load(Acquire) != index) {
+                if self.failed.load(Relaxed) {
+                    break;
+                }
+                thread::sleep(NAP);
+            }
+            let stream = self.one("RPC connection", index, route)?;
+            let talk = Talk::new(protocol, index, size);
+            talk.open(&stream)?;
+            if let Some(next) = &self.next {
+                next.store(index + 1, Release);
+            }
+            Ok(Connection::new(index, stream, talk))
         };
-        let failed = AtomicBool::new(false);
-        let at_a_time = if routes.len() > FEW { AT_A_TIME } else { 1 };
-        let share = routes.len().div_ceil(at_a_time).max(1);
-        // An error elsewhere ends a share early; then nobody looks at what is missing.
-        let open_share = &|begin: usize| {
-            let indices =
-                (begin..routes.len().min(begin + share)).take_while(|_| !failed.load(Relaxed));
-            let opened: Result<Vec<T>> = indices.map(open_one).collect();
-            opened.inspect_err(|_| failed.store(true, Relaxed))
-        };
-        thread::scope(|scope| {
-            let begins = (0..routes.len()).step_by(share);
-            let shares: Vec<_> =
-                begins.map(|begin| scope.spawn(move || open_share(begin))).collect();
-            let opened = shares.into_iter().map(|share| share.join().expect("no panic above"));
-            Ok(opened.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-        })
+        let routes = routes.into_iter().take_while(|_| !self.failed.load(Relaxed));
+        let opened: Result<Vec<_>> = routes.map(open).collect();
+        opened.inspect_err(|_| self.failed.store(true, Relaxed))
+    }
+
+    /// All are open.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn one(&self, kind: &str, index: u32, (server, source): Route) -> Result<TcpStream> {
+        let opened = self.connect(server, source).with_context(|| {
+            let from = source.map(|port| format!(" from source port {port}")).unwrap_or_default();
+            format!("cannot connect {kind} {index} to {server}{from}")
+        })?;
+        self.bar.inc(1);
+        Ok(opened)
     }
 
     fn connect(&self, server: SocketAddr, source: Option<u16>) -> Result<TcpStream> {
@@ -158,7 +156,7 @@ impl Opening {
 }
 
 /// Where the long flows and the RPC connections go.
-fn routes(args: &ClientArgs) -> Result<(Vec<Route>, Vec<Route>)> {
+pub(super) fn routes(args: &ClientArgs) -> Result<(Vec<Route>, Vec<Route>)> {
     let servers: Vec<SocketAddr> =
         args.server.iter().map(|server| resolve(server)).collect::<Result<_>>()?;
     // Connections go to the servers in turns, and are counted for each by itself.

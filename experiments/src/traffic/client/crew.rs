@@ -3,37 +3,39 @@
 //! Nothing here waits without a bound.
 
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use hdrhistogram::Histogram;
 use indicatif::ProgressBar;
 
-use super::connect::Connections;
+use super::connect::{Opening, Route, routes};
 use super::long::End;
 use super::mark::{Mark, stage_reports};
 use super::phase::{Phase, PhaseCell};
 use super::report::{ClientReport, LongReport, RpcReport, new_histogram};
-use super::rpc::{self, Called, Caller, Connection};
-use super::talk::{Protocol, Talk};
+use super::rpc::{self, Called, Caller};
+use super::talk::Protocol;
 use super::tcp_info::{bytes_acked, bytes_received};
 use super::turns::Turns;
 use super::{ClientArgs, progress_bar};
 use crate::traffic::LOOK;
+use crate::traffic::files;
 use crate::traffic::long::{Completions, Demand, Direction};
 use crate::traffic::stage;
 
 /// Longest time from the end of the run to the end of its threads.
 const GRACE: Duration = rpc::DRAIN.saturating_add(Duration::from_secs(5));
 
-/// What a thread says when it ends.
-struct Ended {
-    /// What an RPC thread measured; nothing of other threads.
-    called: Called,
-    result: Result<()>,
+/// What a thread says.
+enum Said {
+    /// All its connections are open.
+    Open,
+    /// It ends: with what an RPC thread measured, nothing of other threads.
+    Ended(Called, Result<()>),
 }
 
 /// The running traffic.
@@ -44,8 +46,10 @@ pub(super) struct Crew {
     direction: Direction,
     /// What the kernel tells of the sends, if they are without a copy.
     completions: Option<Arc<Completions>>,
-    ended: Receiver<Ended>,
+    said: Receiver<Said>,
     running: usize,
+    /// RPC threads whose connections are open.
+    open: usize,
     /// Of the RPCs that began in each stage.
     latencies: Vec<Histogram<u64>>,
     /// Of some RPC connections.
@@ -54,31 +58,44 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// Starts a thread per long flow and a few for the RPC connections.
+    /// Opens all connections, and starts a thread per long flow and a few for the RPC connections.
     ///
     /// # Errors
-    /// When the process may have no more threads or descriptors.
-    pub(super) fn start(args: &ClientArgs, connections: Connections) -> Result<Self> {
-        let (report, ended) = mpsc::channel();
+    /// When one cannot be opened, or the process may have no more threads or descriptors.
+    pub(super) fn start(args: &ClientArgs) -> Result<Self> {
+        let (long, rpc) = routes(args)?;
+        let opening = Arc::new(Opening::begin(args));
+        let callers = Callers::of(args)?;
+        let (report, said) = mpsc::channel();
         let (long_flows, rpc_connections) = (args.long_by_stage(), args.rpc_by_stage());
         let stages = long_flows.len();
         let mut crew = Self {
             phase: Arc::new(PhaseCell::new(long_flows, rpc_connections)),
-            flows: connections.long.into_iter().map(Arc::new).collect(),
+            flows: opening.long(long)?.into_iter().map(Arc::new).collect(),
             direction: args.long_direction,
             completions: args.long_zerocopy.then(Arc::default),
-            ended,
+            said,
             running: 0,
+            open: 0,
             latencies: vec![new_histogram(); stages],
             rtts_us: Vec::new(),
             errors: Vec::new(),
         };
+        let go = Arc::new(Barrier::new(callers.threads + 1));
+        crew.start_callers(args, &callers, rpc, &opening, &go, &report)?;
+        while crew.open < callers.threads && crew.errors.is_empty() {
+            crew.hear(LOOK);
+        }
+        opening.end();
+        if let Some(error) = crew.errors.pop() {
+            bail!(error);
+        }
         crew.start_flows(args, &report)?;
-        crew.start_callers(args, connections.rpc, &report)?;
+        go.wait();
         Ok(crew)
     }
 
-    fn start_flows(&mut self, args: &ClientArgs, report: &Sender<Ended>) -> Result<()> {
+    fn start_flows(&mut self, args: &ClientArgs, report: &Sender<Said>) -> Result<()> {
         let end = match self.direction {
             Direction::In => End::Source(self.completions.clone()),
             Direction::Out => End::Sink,
@@ -97,7 +114,7 @@ impl Crew {
                 let result = end.run(index, &flow, &demand, start, &phase);
                 let result = result.with_context(|| format!("long flow {index}"));
                 // Nobody listens only when the client has already given up on its threads.
-                drop(report.send(Ended { called: Called::default(), result }));
+                drop(report.send(Said::Ended(Called::default(), result)));
             })?;
         }
         Ok(())
@@ -106,20 +123,39 @@ impl Crew {
     fn start_callers(
         &mut self,
         args: &ClientArgs,
-        connections: Vec<(TcpStream, Talk)>,
-        report: &Sender<Ended>,
+        callers: &Callers,
+        routes: Vec<Route>,
+        opening: &Arc<Opening>,
+        go: &Arc<Barrier>,
+        report: &Sender<Said>,
     ) -> Result<()> {
-        let (every, all, start) = (args.think_time(), args.most_rpc(), Instant::now());
-        for (index, share) in (0..).zip(deal(connections, rpc_threads(args))) {
-            // The threads' turns are shifted against each other, as those of the connections are.
-            let turns = every
-                .map(|every| Turns::new(start + every / all * index, every, share.len() as u32));
-            let caller = Caller::new(share, turns, self.latencies.len())?;
+        let (every, all) = (args.think_time(), args.most_rpc());
+        let (protocol, size) = (args.rpc_protocol, args.rpc_size.bytes() as usize);
+        let (stages, own_files) = (self.latencies.len(), callers.own_files);
+        for (index, share) in (0..).zip(deal(routes, callers.threads)) {
+            let (opening, go) = (Arc::clone(opening), Arc::clone(go));
             let (phase, report) = (Arc::clone(&self.phase), report.clone());
             self.running += 1;
             spawn(format!("rpc-{index}"), move || {
-                let (called, result) = caller.run(&phase);
-                drop(report.send(Ended { called, result }));
+                let open = || {
+                    if own_files {
+                        files::unshare()?;
+                        files::allow(share.len() as u64)?;
+                    }
+                    let connections = opening.rpc(share, protocol, size)?;
+                    drop(report.send(Said::Open));
+                    go.wait();
+                    // The threads' turns are shifted against each other, as the connections' are.
+                    let start = |every: Duration| Instant::now() + every / all * index;
+                    let count = connections.len() as u32;
+                    let turns = every.map(|every| Turns::new(start(every), every, count));
+                    Caller::new(connections, turns, stages)
+                };
+                let (called, result) = match open() {
+                    Ok(caller) => caller.run(&phase),
+                    Err(error) => (Called::default(), Err(error)),
+                };
+                drop(report.send(Said::Ended(called, result)));
             })?;
         }
         Ok(())
@@ -167,15 +203,22 @@ impl Crew {
         self.errors.is_empty()
     }
 
-    /// Waits for a thread to end, at most `limit`; false when none did.
+    /// Waits for a thread to say something, at most `limit`; false when none did.
     fn hear(&mut self, limit: Duration) -> bool {
-        let Ok(ended) = self.ended.recv_timeout(limit) else { return false };
+        let (called, result) = match self.said.recv_timeout(limit) {
+            Err(_) => return false,
+            Ok(Said::Open) => {
+                self.open += 1;
+                return true;
+            }
+            Ok(Said::Ended(called, result)) => (called, result),
+        };
         self.running -= 1;
-        if let Err(error) = ended.result {
+        if let Err(error) = result {
             self.errors.push(format!("{error:#}"));
         }
-        self.rtts_us.extend(ended.called.rtts_us);
-        for (all, of_thread) in self.latencies.iter_mut().zip(ended.called.latencies) {
+        self.rtts_us.extend(called.rtts_us);
+        for (all, of_thread) in self.latencies.iter_mut().zip(called.latencies) {
             if let Err(error) = all.add(of_thread) {
                 self.errors.push(format!("cannot merge latency histograms: {error}"));
             }
@@ -263,19 +306,35 @@ fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> Result<()> {
     Ok(())
 }
 
-/// As many threads as help: the client's machine has other work, and a thread without a connection
-/// would do none.
-fn rpc_threads(args: &ClientArgs) -> usize {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.rpc_threads.map_or(cores.min(4), usize::from);
-    threads.min(args.most_rpc() as usize)
+/// The threads that share the RPC connections.
+struct Callers {
+    threads: usize,
+    /// Whether each has a table of open files of its own, as one may not have so many.
+    own_files: bool,
+}
+
+impl Callers {
+    /// As many as help: the client's machine has other work, and a thread without a connection would do
+    /// none. More, where the limit of open files calls for it.
+    fn of(args: &ClientArgs) -> Result<Self> {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let (all, threads) = (args.most_rpc() as usize, args.rpc_threads.map(usize::from));
+        let threads = threads.unwrap_or(cores.min(4)).min(all);
+        match files::allow(all as u64) {
+            Ok(()) => Ok(Self { threads, own_files: false }),
+            Err(error) => match files::room() {
+                0 => Err(error),
+                room => Ok(Self { threads: threads.max(all.div_ceil(room)), own_files: true }),
+            },
+        }
+    }
 }
 
 /// Deals the connections, with their numbers, to `hands` in turns.
-fn deal(connections: Vec<(TcpStream, Talk)>, hands: usize) -> Vec<Vec<Connection>> {
+fn deal(routes: Vec<Route>, hands: usize) -> Vec<Vec<(u32, Route)>> {
     let mut dealt: Vec<_> = (0..hands).map(|_| Vec::new()).collect();
-    for (index, (stream, talk)) in (0..).zip(connections) {
-        dealt[index as usize % hands].push(Connection::new(index, stream, talk));
+    for (index, route) in (0..).zip(routes) {
+        dealt[index as usize % hands].push((index, route));
     }
     dealt
 }

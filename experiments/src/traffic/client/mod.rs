@@ -21,7 +21,6 @@ use super::long::{Demand, Direction, MAX_CHUNK};
 use super::stage::{self, Stage};
 use super::units::{Rate, Seconds, Size};
 use super::wire::{self, CONNECTIONS_PER_PORT};
-use connect::Connections;
 use crew::Crew;
 pub(crate) use mark::StageReport;
 pub(crate) use report::{ClientReport, RpcReport, decode_histogram};
@@ -83,7 +82,8 @@ pub(crate) struct ClientArgs {
     /// Who listens on --rpc-port.
     #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t)]
     rpc_protocol: Protocol,
-    /// Client threads that share the RPC connections [default: the cores, at most 4].
+    /// Client threads that share the RPC connections [default: the cores, at most 4]; more, where the
+    /// limit of open files, which each then has for itself, calls for it.
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     rpc_threads: Option<u16>,
     /// Let the load shift: the counted seconds are shared out evenly among stages, each of which has
@@ -194,10 +194,10 @@ impl ClientArgs {
 pub(crate) fn run(args: ClientArgs) -> Result<()> {
     args.check()?;
     let begun = Instant::now();
-    let connections = Connections::open(&args)?;
+    let crew = Crew::start(&args)?;
     let planned = args.connect_within.map_or(Duration::ZERO, Seconds::duration);
     let warm_up = planned.saturating_sub(begun.elapsed()) + args.warmup.duration();
-    let report = Crew::start(&args, connections)?.measure(&args, warm_up);
+    let report = crew.measure(&args, warm_up);
     if args.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
