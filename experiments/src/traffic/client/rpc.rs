@@ -225,10 +225,18 @@ struct Call {
 }
 
 impl Connection {
-    /// An open connection, on which the server has been greeted.
+    /// An open connection.
     pub(super) fn new(index: u32, stream: TcpStream, talk: Talk) -> Self {
         let (waits_for, wants) = (Wants::Read, Wants::Write);
         Self { index, stream, talk, waits_for, wants, done: 0, current: None, asked: 0 }
+    }
+
+    /// Says what comes before the first request.
+    ///
+    /// # Errors
+    /// When the server does not listen to it.
+    pub(super) fn greet(&self) -> Result<()> {
+        self.talk.open(&self.stream).with_context(|| self.name())
     }
 
     fn name(&self) -> String {
