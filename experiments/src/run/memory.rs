@@ -45,7 +45,7 @@ pub(super) fn check_here(connections: u32) -> Result<()> {
     if need > available {
         let said = format!(
             "{connections} RPC connections need about {need} MiB of memory on this machine, guest \
-             included; it has {available} MiB available"
+             included; it has {available} MiB available: free some, or open fewer connections"
         );
         return Err(Unsupported(said).into());
     }

@@ -41,13 +41,16 @@ pub(crate) fn room() -> usize {
 }
 
 /// Gives this thread a table of open files of its own, a copy of the process's: the limit is one of
-/// tables. Nobody else can use what the thread opens from here on.
+/// tables.
 ///
 /// # Errors
 /// When memory is short.
-pub(crate) fn unshare() -> Result<()> {
-    // SAFETY: what others have open stays open in their table, whose numbers they go on using, and
-    // this thread's callers pass none of its own to them.
+///
+/// # Safety
+/// A descriptor's number means another file, or none, in another table: from here on this thread must
+/// use none that another one opens, nor give away what it opens, not to be closed either.
+pub(crate) unsafe fn unshare() -> Result<()> {
+    // SAFETY: what is open by now stays so in both tables; of the rest the caller takes care.
     unsafe { unshare_unsafe(UnshareFlags::FILES) }.context("cannot have open files of its own")
 }
 

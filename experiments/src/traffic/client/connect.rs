@@ -28,11 +28,15 @@ const LIMIT_EACH: Duration = Duration::from_secs(5);
 /// RPC connections up to which they are opened one after the other, so that the server deals the same
 /// ones to each of its threads in every run. Of more, each of those has all kinds.
 const FEW: usize = 1000;
-/// Before the last connection is greeted; each other is greeted when its next is open. Of those that
-/// were right behind the handshake, the lab's guest (6.18) reset one in tens of thousands: two CPUs
-/// then have the handshake's end and the greeting at a time, and likely the second finds no
-/// connection yet and no request any more.
-const GREET_AFTER: Duration = Duration::from_millis(2);
+/// Connections that a thread opens before it greets the first of them. A tap turns a flow to another
+/// queue when its SYN-ACK comes, so that the handshake's ACK and a greeting right behind it meet two
+/// CPUs of the guest. Where the second looks the connection up just as the first puts it in its
+/// request's place, it finds neither, and resets it: of 100,000 connections some, on kernels without
+/// "inet: Avoid ehash lookup race in inet_ehash_insert()". Of so many later handshakes one is in the
+/// ACK's queue behind it, almost surely.
+const AHEAD: usize = 64;
+/// Before the last of them are greeted.
+const GREET_AFTER: Duration = Duration::from_millis(50);
 /// How often a thread looks whether the connection before its own is open.
 const NAP: Duration = Duration::from_micros(20);
 /// Distance of the first RPC connection's source port from the first long flow's: behind the last.
@@ -87,28 +91,44 @@ impl Opening {
         protocol: Spoken,
         size: usize,
     ) -> Result<Vec<Connection>> {
+        let opened = self.open_and_greet(routes, protocol, size);
+        opened.inspect_err(|_| self.failed.store(true, Relaxed))
+    }
+
+    fn open_and_greet(
+        &self,
+        routes: Vec<(u32, Route)>,
+        protocol: Spoken,
+        size: usize,
+    ) -> Result<Vec<Connection>> {
         let mut opened: Vec<Connection> = Vec::with_capacity(routes.len());
-        let mut open = |(index, route)| {
-            while self.next.as_ref().is_some_and(|next| next.load(Acquire) != index) {
-                if self.failed.load(Relaxed) {
-                    break;
-                }
-                thread::sleep(NAP);
+        for (index, route) in routes {
+            if !self.turn_of(index) {
+                return Ok(opened);
             }
             let stream = self.one("RPC connection", index, route)?;
             if let Some(next) = &self.next {
                 next.store(index + 1, Release);
             }
-            // Not the new one: see GREET_AFTER.
-            opened.last().map_or(Ok(()), Connection::greet)?;
             opened.push(Connection::new(index, stream, Talk::new(protocol, index, size)));
-            anyhow::Ok(())
-        };
-        let mut routes = routes.into_iter().take_while(|_| !self.failed.load(Relaxed));
-        routes.try_for_each(&mut open).inspect_err(|_| self.failed.store(true, Relaxed))?;
+            if let Some(due) = opened.len().checked_sub(AHEAD + 1) {
+                opened[due].greet()?;
+            }
+        }
         thread::sleep(GREET_AFTER);
-        opened.last().map_or(Ok(()), Connection::greet)?;
+        let greeted = opened.len().saturating_sub(AHEAD);
+        opened[greeted..].iter().try_for_each(Connection::greet)?;
         Ok(opened)
+    }
+
+    /// Waits until the connections before this one are open, where these are few; false when a thread
+    /// failed.
+    fn turn_of(&self, index: u32) -> bool {
+        let failed = || self.failed.load(Relaxed);
+        while self.next.as_ref().is_some_and(|next| next.load(Acquire) != index) && !failed() {
+            thread::sleep(NAP);
+        }
+        !failed()
     }
 
     /// All are open.
@@ -144,7 +164,11 @@ impl Opening {
         let left = || self.deadline.saturating_duration_since(Instant::now());
         let (limit, late) = (LIMIT_EACH.min(left()), || {
             let (open, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
-            anyhow!("{open} of {all} connections were open after {:.0} s", self.limit.as_secs_f64())
+            let limit = self.limit.as_secs_f64();
+            anyhow!(
+                "{open} of {all} connections were open after {limit:.0} s: open fewer, or on an idler \
+                 machine (`steer-bench client` by itself has --connect-within)"
+            )
         });
         if limit.is_zero() {
             return Err(late());
@@ -152,7 +176,10 @@ impl Opening {
         socket.connect_timeout(&server.into(), limit).map_err(|error| match error.kind() {
             ErrorKind::TimedOut if left().is_zero() => late(),
             ErrorKind::ConnectionRefused => {
-                Error::new(error).context("nobody listens; is `steer-bench server` running there?")
+                Error::new(error).context(
+                    "nobody listens; is `steer-bench server` running there, with --rpc-connections of as \
+                     many?",
+                )
             }
             ErrorKind::TimedOut => Error::new(error).context("no answer; is the address right?"),
             ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => {

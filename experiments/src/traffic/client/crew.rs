@@ -139,7 +139,9 @@ impl Crew {
             spawn(format!("rpc-{index}"), move || {
                 let open = || {
                     if own_files {
-                        files::unshare()?;
+                        // SAFETY: what it opens are its connections and their epoll set, which end
+                        // with the thread; what it shares with others has no descriptor.
+                        unsafe { files::unshare() }?;
                         files::allow(share.len() as u64)?;
                     }
                     let connections = opening.rpc(share, protocol, size)?;
@@ -151,11 +153,14 @@ impl Crew {
                     let turns = every.map(|every| Turns::new(start(every), every, count));
                     Caller::new(connections, turns, stages)
                 };
-                let (called, result) = match open() {
-                    Ok(caller) => caller.run(&phase),
-                    Err(error) => (Called::default(), Err(error)),
-                };
-                drop(report.send(Said::Ended(called, result)));
+                match open() {
+                    Ok(mut caller) => {
+                        let (called, result) = caller.run(&phase);
+                        // Before the connections are closed: that takes a crowd a while.
+                        drop(report.send(Said::Ended(called, result)));
+                    }
+                    Err(error) => drop(report.send(Said::Ended(Called::default(), Err(error)))),
+                }
             })?;
         }
         Ok(())

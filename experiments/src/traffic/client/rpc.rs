@@ -3,6 +3,7 @@
 //! then waited for: counting those that end in it would hide exactly the slow ones at its end. What
 //! is due at a time counts from then on, sent or not, or a client that is held up would hide that.
 
+use std::mem;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -85,9 +86,9 @@ impl Caller {
     }
 
     /// Calls until the run drains and all replies are in; returns what was measured either way.
-    pub(super) fn run(mut self, phase: &PhaseCell) -> (Called, Result<()>) {
+    pub(super) fn run(&mut self, phase: &PhaseCell) -> (Called, Result<()>) {
         let result = self.open().and_then(|()| self.call(phase));
-        (Called { rtts_us: self.rtts(), latencies: self.latencies }, result)
+        (Called { rtts_us: self.rtts(), latencies: mem::take(&mut self.latencies) }, result)
     }
 
     /// The round-trip times of some connections, of those that know theirs.

@@ -27,7 +27,8 @@ impl Turns {
         // Exact: added up, the parts of a period would drift from it.
         let into = self.period.as_nanos() * u128::from(turn) / u128::from(all);
         let whole = self.period.as_nanos() * u128::from(periods);
-        self.start + Duration::from_nanos_u128(whole + into)
+        // Centuries of nanoseconds fit into 64 bits.
+        self.start + Duration::from_nanos((whole + into) as u64)
     }
 
     /// Takes the next turn if it is due: whose it is, and since when.

@@ -6,19 +6,17 @@ mod rpc;
 
 use std::fs;
 use std::io;
-use std::iter;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, value_parser};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 use socket2::{Domain, Socket, Type};
 
 use super::cpus::CpuList;
 use super::files;
 use super::long::{Completions, Reads};
+use super::poll::{Poller, Wants};
 use super::stop::Stop;
 use super::wire;
 use long::{End, Ends};
@@ -94,12 +92,13 @@ pub(crate) fn run(args: ServerArgs) -> Result<()> {
     let mut sources = Ends::new(End::Source(completions.clone()), args.pin_long);
     let mut service = Service::start(args.rpc_threads, args.pin_rpc)?;
     println!("ready");
-    let mut doors = [
-        Door { listeners: vec![long], serve: &mut |stream| sinks.serve(stream) },
-        Door { listeners: vec![long_out], serve: &mut |stream| sources.serve(stream) },
-        Door { listeners: rpc, serve: &mut |stream| service.serve(stream) },
-    ];
-    accept_until(&stop, &mut doors)?;
+    let mut ports = vec![(Serves::Sinks, long), (Serves::Sources, long_out)];
+    ports.extend(rpc.into_iter().map(|listener| (Serves::Rpc, listener)));
+    accept_until(&stop, &ports, |serves, stream| match serves {
+        Serves::Sinks => sinks.serve(stream),
+        Serves::Sources => sources.serve(stream),
+        Serves::Rpc => service.serve(stream),
+    })?;
     if let Some(completions) = completions {
         let completed = completions.so_far();
         println!("{completed}");
@@ -123,10 +122,12 @@ fn short_backlog(connections: u32) -> Option<String> {
     })
 }
 
-/// Ports that listen, and what serves their connections.
-struct Door<'a> {
-    listeners: Vec<TcpListener>,
-    serve: &'a mut dyn FnMut(TcpStream) -> Result<()>,
+/// What connections to a port get.
+#[derive(Clone, Copy)]
+enum Serves {
+    Sinks,
+    Sources,
+    Rpc,
 }
 
 fn listen(address: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
@@ -142,33 +143,32 @@ fn listen(address: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
     let listener = listen().with_context(|| {
         format!("cannot listen on {address}; is another server running there? {flag} changes it")
     })?;
-    // poll(2) may report a connection that is gone by the time it is accepted.
+    // epoll(7) may report a connection that is gone by the time it is accepted.
     listener.set_nonblocking(true).context("cannot make the listener non-blocking")?;
     Ok(listener)
 }
 
-fn accept_until(stop: &Stop, doors: &mut [Door<'_>]) -> Result<()> {
+fn accept_until(
+    stop: &Stop,
+    ports: &[(Serves, TcpListener)],
+    mut serve: impl FnMut(Serves, TcpStream) -> Result<()>,
+) -> Result<()> {
+    const STOP: u64 = u64::MAX;
+    let poller = Poller::new().context("cannot create an epoll set")?;
+    poller.add(stop, STOP, Wants::Read).context("cannot watch for signals")?;
+    for (token, (_, listener)) in (0..).zip(ports) {
+        poller.add(listener, token, Wants::Read).context("cannot watch a port")?;
+    }
+    let mut ready = Vec::new();
     loop {
-        let listeners = doors.iter().flat_map(|door| &door.listeners);
-        let listeners = listeners.map(|listener| PollFd::new(listener, PollFlags::IN));
-        let mut fds: Vec<_> =
-            iter::once(PollFd::new(stop, PollFlags::IN)).chain(listeners).collect();
-        match poll(&mut fds, None) {
-            Ok(_) => {}
-            Err(Errno::INTR) => continue,
-            Err(error) => return Err(error).context("cannot wait for connections"),
-        }
-        let mut ready =
-            fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
-        if ready.next() == Some(true) {
-            return Ok(());
-        }
-        for door in doors.iter_mut() {
-            for (listener, _) in door.listeners.iter().zip(&mut ready).filter(|(_, ready)| *ready) {
-                // Of a crowd all: to look at every port again for each would take longer than that.
-                while let Some(stream) = accept(listener)? {
-                    (door.serve)(stream)?;
-                }
+        poller.wait(&mut ready, None).context("cannot wait for connections")?;
+        for &token in &ready {
+            if token == STOP {
+                return Ok(());
+            }
+            let (serves, listener) = &ports[token as usize];
+            while let Some(stream) = accept(listener)? {
+                serve(*serves, stream)?;
             }
         }
     }
