@@ -20,8 +20,9 @@ use crate::traffic::units::{Rate, Size};
 
 /// Connections up to which it is no matter how long opening them takes.
 const FEW: u32 = 1000;
-/// Connections beyond them that open in a second, planned with room to spare: an emulated guest took
-/// 2000 to 2500 of 10,000 on an idle machine with two cores.
+/// Seconds for opening more, and how many open in each second beyond: planned with room to spare, as an
+/// emulated guest took 1700 of 100,000 in one on an idle machine with two cores.
+const OPEN_S: u32 = 10;
 const OPEN_PER_S: u32 = 1000;
 /// First port of the iperf3 servers, one per long flow.
 const IPERF_PORT: u16 = 5301;
@@ -238,7 +239,11 @@ impl WorkloadArgs {
 
     /// Time for opening the connections, before the warm-up.
     pub(super) fn connecting(&self) -> Duration {
-        Duration::from_secs(self.most_rpc().saturating_sub(FEW).div_ceil(OPEN_PER_S).into())
+        let seconds = match self.most_rpc() {
+            ..=FEW => 0,
+            many => OPEN_S + many.div_ceil(OPEN_PER_S),
+        };
+        Duration::from_secs(seconds.into())
     }
 
     /// What our client does in the time `warmup` before the sample, connecting included, and in the
