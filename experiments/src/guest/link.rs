@@ -124,11 +124,16 @@ impl Link {
     /// # Errors
     /// When it has ended by itself: then with its last words.
     pub(crate) fn stop(&mut self, name: &str) -> Result<Finished> {
+        self.stop_within(name, STEP)
+    }
+
+    /// As [`Self::stop`], for a program that may take longer to end than others.
+    pub(crate) fn stop_within(&mut self, name: &str, limit: Duration) -> Result<Finished> {
         if let Some(ended) = self.ended(name, Duration::ZERO)? {
             bail!("{name} ended by itself (code {:?}): {}", ended.code, ended.last_words());
         }
         self.signal(name, libc::SIGTERM)?;
-        self.wait(name, STEP).or_else(|error| {
+        self.wait(name, limit).or_else(|error| {
             self.signal(name, libc::SIGKILL)?;
             let finished = self.wait(name, STEP)?;
             Err(error.context(format!("{name} ignored SIGTERM: {}", finished.last_words())))

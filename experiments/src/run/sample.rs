@@ -101,7 +101,8 @@ fn measure(
     let mut doubts = Vec::new();
     let mut hog_rate = None;
     for program in &programs {
-        let ended = bed.link().stop(program).with_context(|| format!("stopping {program}"))?;
+        let ended = bed.link().stop_within(program, tail(workload));
+        let ended = ended.with_context(|| format!("stopping {program}"))?;
         if program == HOGS {
             let spins = spins(&ended.stdout)
                 .with_context(|| format!("the hogs did not count: {}", ended.last_words()))?;
@@ -141,8 +142,8 @@ fn attach(link: &mut Link, workload: &WorkloadArgs) -> Result<Instant> {
     Ok(Instant::now() + lead)
 }
 
-/// How long the observer and the measurement of the CPUs stay at the most: until all connections
-/// are closed, for which a crowd of them takes a while.
+/// How long the observer and the measurement of the CPUs stay at the most, and the server takes to end:
+/// until all connections are closed. An emulated guest closed 5000 of 300,000 in a second.
 fn tail(workload: &WorkloadArgs) -> Duration {
     START + workload.connecting()
 }
