@@ -32,9 +32,9 @@ const FEW: usize = 1000;
 /// Connections that a thread opens before it greets the first of them. A tap turns a flow to another
 /// queue when its SYN-ACK comes, so that the handshake's ACK and a greeting right behind it meet two
 /// CPUs of the guest. Where the second looks the connection up just as the first puts it in its
-/// request's place, it finds neither, and resets it, on kernels without "inet: Avoid ehash lookup race
-/// in inet_ehash_insert()"; likely so, of 100,000 greeted at once, at least three were reset. Of so many
-/// later handshakes one is in the ACK's queue behind it, almost surely.
+/// request's place, it finds neither, and the listener resets it (tcp_send_reset: TCP_LISTEN), on
+/// kernels without "inet: Avoid ehash lookup race in inet_ehash_insert()": of 100,000 greeted at once
+/// some. Of so many later handshakes one is in the ACK's queue behind it, almost surely.
 const AHEAD: usize = 64;
 /// Before the last of them are greeted.
 const GREET_AFTER: Duration = Duration::from_millis(50);
