@@ -282,6 +282,27 @@ fn with_a_nic_on_each_node_threads_go_to_their_own() {
     bench.assert_clean();
 }
 
+/// Four long flows, four CPUs, all near the NIC. Without a reserve, every CPU is a long flow's, and
+/// 0.53 of their time shared with RPCs (experiments/runs/2026-11-22-one-node).
+#[test]
+fn where_long_flows_could_claim_every_core_rpcs_keep_some() {
+    if !lab("where_long_flows_could_claim_every_core_rpcs_keep_some") {
+        return;
+    }
+    let bench = Bench::new("room");
+    let out = tempfile::tempdir().unwrap();
+    let arguments = "ab --shape 1x4 --worlds auto --arms scx_steer --long-flows 4 \
+                     --long-rate 100Mbit --pairs 5 --warmup 2 --duration 3";
+    let mut command = bench.command(&arguments.split_whitespace().collect::<Vec<_>>());
+    command.args(["--kernel-cache", KERNELS, "--out"]).arg(out.path()).assert().success();
+    let result = fs::read_to_string(out.path().join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let mixed_share =
+        result["worlds"]["auto"]["arms"]["scx_steer"]["mixed_share"]["median"].as_f64();
+    assert!(mixed_share < Some(0.25), "{mixed_share:?}");
+    bench.assert_clean();
+}
+
 /// Starts the guest test, which boots a guest.
 fn lab_test(bench: &Bench) -> Child {
     let scx_steer = PathBuf::from(env!("CARGO_BIN_EXE_steer-bench")).with_file_name("scx_steer");
