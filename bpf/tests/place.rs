@@ -42,6 +42,17 @@ fn unknown_steering_is_not_taken_as_fixed() {
 }
 
 #[test]
+fn what_is_doubted_is_not_known_until_the_next_vote() {
+    let mut s = nic_steering { score: 0, probe_ns: 0 };
+    (0..2).for_each(|_| vote(&mut s, false));
+    // SAFETY: points to a live struct.
+    unsafe { native_steering_doubt(&mut s) };
+    assert!(!is_fixed(&s));
+    vote(&mut s, false);
+    assert!(is_fixed(&s));
+}
+
+#[test]
 fn nearer_is_a_shared_cache_then_a_sibling_then_the_node() {
     let home = place(0, 0, 0);
     let order = [

@@ -44,6 +44,11 @@ bool native_steering_is_fixed(const struct nic_steering *s)
 	return steering_is_fixed(s);
 }
 
+void native_steering_doubt(struct nic_steering *s)
+{
+	steering_doubt(s);
+}
+
 void native_steering_vote(struct nic_steering *s, bool followed)
 {
 	steering_vote(s, followed);

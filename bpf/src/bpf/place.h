@@ -46,6 +46,12 @@ static inline void steering_vote(struct nic_steering *s, bool followed)
 		s->score += vote;
 }
 
+/* What was known is to be seen again: one vote settles it as it was. */
+static inline void steering_doubt(struct nic_steering *s)
+{
+	s->score /= STEERING_SETTLED;
+}
+
 /*
  * How far a CPU is from the one whose softirq feeds a thread, nearest first: same
  * cache, SMT sibling, same node, elsewhere. The sibling has the cache too, but not

@@ -28,14 +28,21 @@ static struct {
 	u32 short_load;
 } sums;
 
-static struct nic_steering *steering_of(u32 nic)
-{
-	return &nic_steering[nic & (MAX_NICS - 1)];
-}
-
 static __always_inline bool is_reserved(s32 cpu)
 {
 	return core_of(cpu)->reserved;
+}
+
+/* How often a NIC with fixed steering is put to the test: has someone switched RFS on? */
+#define PROBE_NS (10 * 1000 * 1000 * 1000ULL)
+
+/* Is it time to test that? Then not again for a while. */
+static bool is_test_due(struct nic_steering *s, u64 now)
+{
+	if (now < s->probe_ns)
+		return false;
+	s->probe_ns = now + PROBE_NS;
+	return true;
 }
 
 /* A bit for each NIC whose packets do not follow threads. */
@@ -48,6 +55,19 @@ static u64 fixed_nics(void)
 		if (steering_is_fixed(steering_of(nic)))
 			fixed |= 1ULL << nic;
 	return fixed;
+}
+
+/* Their cores are wanted: is it so? It may have changed, or been learned in error under load. */
+static void doubt_fixed(u64 now)
+{
+	u32 nic;
+
+	bpf_for (nic, 0, MAX_NICS) {
+		struct nic_steering *s = steering_of(nic);
+
+		if (steering_is_fixed(s) && is_test_due(s, now))
+			steering_doubt(s);
+	}
 }
 
 static void release(s32 cpu)
@@ -103,7 +123,9 @@ static void reserve_cores(u64 now)
 		if (++windows_with_fewer < RELEASE_WINDOWS)
 			return;
 		release(last);
-	} else if (wanted > sums.apart && next >= 0) {
+	} else if (wanted > sums.apart && next < 0) {
+		doubt_fixed(now);
+	} else if (wanted > sums.apart) {
 		core_of(next)->reserved = true;
 		count(CNT_RESERVE);
 	}

@@ -18,8 +18,6 @@
 #include <bpf_experimental.h>
 #include "reserve.bpf.h"
 
-/* How often a NIC with fixed steering is put to the test: has someone switched RFS on? */
-#define PROBE_NS (10 * 1000 * 1000 * 1000ULL)
 /* Loads need some windows to show what a move changed. */
 #define SPILL_PACE_NS (3 * LOAD_WINDOW_NS)
 /* How long a thread stays where it spilled to, at least: RFS follows every migration. */
@@ -96,12 +94,8 @@ static bool home_is_fixed(const struct task_ctx *task, u32 nic, u64 now)
 /* Now and then send a thread away from its remote, fixed home: do packets follow by now? */
 static void maybe_probe(struct task_ctx *task, u32 nic, u64 now)
 {
-	struct nic_steering *steering = steering_of(nic);
-
-	if (now < steering->probe_ns)
-		return;
-	steering->probe_ns = now + PROBE_NS;
-	task->probe_until_ns = now + 2 * SETTLE_NS;
+	if (is_test_due(steering_of(nic), now))
+		task->probe_until_ns = now + 2 * SETTLE_NS;
 }
 
 /*

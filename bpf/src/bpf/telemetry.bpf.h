@@ -19,6 +19,11 @@
 /* Steering of each NIC of the plan, as learned. */
 struct nic_steering nic_steering[MAX_NICS];
 
+static struct nic_steering *steering_of(u32 nic)
+{
+	return &nic_steering[nic & (MAX_NICS - 1)];
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -76,7 +81,7 @@ static void learn_steering(struct task_ctx *task, struct sock *sk, const struct 
 		return;
 	task->judge_ns = t->now + SETTLE_NS;
 	if (followed || t->softirq_cpu == task->left_home) {
-		steering_vote(&nic_steering[t->nic & (MAX_NICS - 1)], followed);
+		steering_vote(steering_of(t->nic), followed);
 		count(followed ? CNT_STEERING_FOLLOWED : CNT_STEERING_STAYED);
 	}
 	if (task->home.cpu != task->left_home)

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, ensure};
 use clap::builder::ArgPredicate;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 
 use super::layout::Layout;
 use super::rpc_tool::{Calls, Needed, RpcTool, Server};
 use crate::lab::facts::joined;
 use crate::result;
+use crate::traffic::client::MOST_RPC;
 use crate::traffic::load::Load;
 use crate::traffic::long::{Direction, Reads, word};
 use crate::traffic::stage::{self, Stage};
@@ -57,6 +58,7 @@ pub(crate) struct WorkloadArgs {
     /// RPC connections, each with one request outstanding; up to 300000, which need memory in the guest
     /// (--node-memory).
     #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = value_parser!(u32).range(0..=i64::from(MOST_RPC)))]
     rpc_connections: u32,
     /// RPCs per second of all connections together, which ask in turns and are idle between them; latency
     /// counts from when a request is due. 0: each asks as soon as it has its reply.

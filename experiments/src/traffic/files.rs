@@ -25,7 +25,7 @@ pub(crate) fn allow(connections: u64) -> Result<()> {
     ensure!(
         raised.is_ok(),
         "{connections} connections need {need} open files, and this process may have {}: raise the \
-         limit (ulimit -Hn {need}), or run as root{}",
+         limit (ulimit -Hn {need}), or run with CAP_SYS_RESOURCE, which root has but for some containers{}",
         limit.maximum.unwrap_or_default(),
         most().filter(|most| *most < need).map_or_else(String::new, |most| format!(
             "; also fs.nr_open, which is {most} (sysctl fs.nr_open={need})"

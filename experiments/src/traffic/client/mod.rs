@@ -29,7 +29,7 @@ use talk::Protocol;
 /// Most long flows, which have a thread each.
 const MOST_LONG: u16 = 1000;
 /// Most RPC connections.
-const MOST_RPC: u32 = 300_000;
+pub(crate) const MOST_RPC: u32 = 300_000;
 /// Most RPCs per second that may be asked for: turns of one connection are then still apart.
 const MOST_RATE: i64 = 1_000_000;
 
