@@ -78,8 +78,11 @@ __weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
 /* How far into a queue a claimed CPU looks for a thread that it may run. */
 #define LEND_SCAN 16
 
-/* For a claimed CPU: the first thread of @dsq that is not short, or has waited too long. */
-static bool take_not_short(s32 cpu, u64 dsq, u64 now)
+/*
+ * For a claimed CPU: the first thread of @dsq that is not short, or has waited too long. Global,
+ * as head_vtime().
+ */
+__weak __noinline bool take_not_short(s32 cpu, u64 dsq, u64 now)
 {
 	struct task_struct *p;
 	u32 looked = 0;
