@@ -39,7 +39,8 @@ pub(crate) struct DetArgs {
 /// What to do in the deterministic tier instead of one run.
 #[derive(Debug, Subcommand)]
 enum DetCommand {
-    /// Run one seed several times and compare every counter, then another seed, which must differ.
+    /// Run one seed several times and compare every counter, then another seed, which must differ. On
+    /// a machine that does nothing else: where QEMU waits for a CPU, a run may differ.
     Selftest(SelftestArgs),
 }
 
