@@ -42,6 +42,15 @@ impl Bench {
         command
     }
 
+    /// The result of a whole A/B run.
+    fn ab(&self, flags: &str) -> serde_json::Value {
+        let out = tempfile::tempdir().unwrap();
+        let mut command = self.command(&["ab", "--kernel-cache", KERNELS]);
+        command.args(flags.split_whitespace()).arg("--out").arg(out.path()).assert().success();
+        let result = fs::read(out.path().join("result.json")).unwrap();
+        serde_json::from_slice(&result).unwrap()
+    }
+
     /// Command lines and process ids of all that this run has started, directly or not.
     fn processes(&self) -> Vec<(i32, String)> {
         let mark = format!("{MARK}={}", self.mark);
@@ -256,12 +265,7 @@ fn with_a_nic_on_each_node_threads_go_to_their_own() {
         return;
     }
     let bench = Bench::new("nics");
-    let out = tempfile::tempdir().unwrap();
-    let arguments = "ab --nics each-node --worlds hash --arms scx_steer --pairs 1 --duration 4";
-    let mut command = bench.command(&arguments.split(' ').collect::<Vec<_>>());
-    command.args(["--kernel-cache", KERNELS, "--out"]).arg(out.path()).assert().success();
-    let result = fs::read_to_string(out.path().join("result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let result = bench.ab("--nics each-node --worlds hash --arms scx_steer --pairs 1 --duration 4");
     let (topology, sample) = (&result["topology"], &result["raw"][0]);
     let other = &topology["other_nics"][0];
     for (nic, name, queues, local, cpus) in [
@@ -290,13 +294,10 @@ fn where_long_flows_could_claim_every_core_rpcs_keep_some() {
         return;
     }
     let bench = Bench::new("room");
-    let out = tempfile::tempdir().unwrap();
-    let arguments = "ab --shape 1x4 --worlds auto --arms scx_steer --long-flows 4 \
-                     --long-rate 100Mbit --pairs 5 --warmup 2 --duration 3";
-    let mut command = bench.command(&arguments.split_whitespace().collect::<Vec<_>>());
-    command.args(["--kernel-cache", KERNELS, "--out"]).arg(out.path()).assert().success();
-    let result = fs::read_to_string(out.path().join("result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let result = bench.ab(
+        "--shape 1x4 --worlds auto --arms scx_steer --long-flows 4 --long-rate 100Mbit --pairs 5 \
+         --warmup 2 --duration 3",
+    );
     let mixed_share =
         result["worlds"]["auto"]["arms"]["scx_steer"]["mixed_share"]["median"].as_f64();
     assert!(mixed_share < Some(0.25), "{mixed_share:?}");

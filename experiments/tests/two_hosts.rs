@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod pair;
+mod running;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, Read, Write};
@@ -14,7 +15,8 @@ use std::time::{Duration, Instant};
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
-use pair::{AGENT, NIC, Pair, RUNNER, Running, can_measure, new_key};
+use pair::{AGENT, NIC, Pair, RUNNER, can_measure, new_key};
+use running::Running;
 
 fn refused(output: &Output, message: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);

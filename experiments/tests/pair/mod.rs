@@ -4,12 +4,14 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
+use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
+
+use crate::running::Running;
 
 pub(crate) const RUNNER: &str = "10.77.0.1";
 pub(crate) const AGENT: &str = "10.77.0.2";
@@ -23,23 +25,6 @@ pub(crate) fn can_measure(test: &str) -> bool {
         eprintln!("SKIPPED {test}: needs root, and scx_steer built beside steer-bench");
     }
     root && observer
-}
-
-/// A child that is killed when dropped.
-pub(crate) struct Running(pub(crate) Child);
-
-impl Running {
-    pub(crate) fn signal(&self, signal: &str) {
-        let id = self.0.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// A network namespace with a /sys of its own, gone with the process that holds it.
