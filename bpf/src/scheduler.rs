@@ -166,6 +166,14 @@ impl<'obj> Scheduler<'obj> {
         }
     }
 
+    /// Is the core with this lowest CPU number left to short-flow threads just now?
+    pub fn is_reserved(&self, core: u32) -> bool {
+        let bss = self.skel.maps.bss_data.as_ref();
+        let core = bss.and_then(|bss| bss.cores.get(core as usize));
+        // SAFETY: .bss begins as zeroes, and BPF writes only true and false
+        core.is_some_and(|core| unsafe { core.reserved.assume_init() })
+    }
+
     /// The loaded programs, by name.
     ///
     /// # Errors

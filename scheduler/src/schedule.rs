@@ -10,8 +10,8 @@ use anyhow::{Context, Result, anyhow};
 use log::{debug, info, warn};
 use scx_stats::prelude::*;
 use steer_bpf::{LoadOptions, Scheduler};
-use steer_policy::{Plan, Settings};
-use steer_topology::{Machine, NetworkDevices};
+use steer_policy::{CpuPlace, Plan, Settings};
+use steer_topology::{CpuSet, Machine, NetworkDevices};
 
 use crate::{
     cli::ScheduleArgs,
@@ -111,6 +111,7 @@ fn serve(
                     .zip(&plan.nics)
                     .map(|(id, nic)| NicStatus::new(nic, scheduler.steering(id)))
                     .collect(),
+                reserved_cpus: reserved_cpus(&scheduler, &plan).to_string(),
                 policy: policy.status(),
             };
             replies.send(Answer { decisions: scheduler.counters()?, status })?;
@@ -128,4 +129,10 @@ fn serve(
     }
     let report = scheduler.detach()?;
     Ok(if !shutdown.raised() && report.should_restart() { Next::Restart } else { Next::Stop })
+}
+
+fn reserved_cpus(scheduler: &Scheduler<'_>, plan: &Plan) -> CpuSet {
+    let reserved =
+        |(cpu, place): (&u32, &CpuPlace)| scheduler.is_reserved(place.core).then_some(*cpu);
+    plan.cpus.iter().filter_map(reserved).collect()
 }

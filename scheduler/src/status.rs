@@ -24,6 +24,8 @@ pub(crate) struct Status {
     pub(crate) cpus: usize,
     pub(crate) caches: usize,
     pub(crate) nics: Vec<NicStatus>,
+    /// The CPUs left to short-flow threads just now, like `0-3,8`.
+    pub(crate) reserved_cpus: String,
     pub(crate) policy: PolicyStatus,
 }
 
@@ -117,6 +119,9 @@ impl Status {
         if self.nics.is_empty() {
             writeln!(out, "no NIC whose place is known")?;
         }
+        if !self.reserved_cpus.is_empty() {
+            writeln!(out, "reserved for short flows just now: CPUs {}", self.reserved_cpus)?;
+        }
         self.policy.write(&mut out)?;
         Ok(out)
     }
@@ -161,6 +166,7 @@ mod tests {
             cpus: 4,
             caches: 2,
             nics: vec![nic("eth0", Steering::Follows), nic("eth1", Steering::Unknown)],
+            reserved_cpus: "3".into(),
             policy: PolicyStatus {
                 files: vec!["/etc/scx_steer/policy.d/50-web.toml".into()],
                 rules: 1,

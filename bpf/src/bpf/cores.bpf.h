@@ -35,7 +35,7 @@ struct core_use {
 	bool reserved; /* left to short-flow threads (reserve.bpf.h) */
 } __attribute__((aligned(64)));
 
-static struct core_use cores[MAX_CPUS];
+struct core_use cores[MAX_CPUS]; /* user space reads which are reserved */
 
 /* The long-flow threads of each last-level cache. */
 static struct llc_use {
