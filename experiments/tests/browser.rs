@@ -177,9 +177,9 @@ fn every_plot_of_a_run_is_drawn_and_can_be_read() {
         measured::add_cpu(result);
         add_topology(result);
     });
-    // In each of the three worlds: fourteen metrics, ratios, latency, what CPUs did, the machine, who
+    // In each of the three worlds: fourteen metrics, ratios, latency, rates, what CPUs did, the machine, who
     // used them.
-    look_at("run", &page, &[("", 3 * 19), ("The machine and where threads ran", 3)]);
+    look_at("run", &page, &[("", 3 * 20), ("The machine and where threads ran", 3)]);
 }
 
 #[test]

@@ -2,17 +2,19 @@
 //! network, no scripts, light and dark), Markdown for issues, CSV for other tools.
 
 mod bars;
-mod cdf;
 mod claims;
 mod csv;
+mod curves;
 mod experiment;
 mod facts;
 mod headline;
 mod intervals;
+mod latencies;
 mod machine;
 mod markdown;
 mod page;
 mod placement;
+mod rates;
 mod scale;
 mod stack;
 mod svg;

@@ -3,8 +3,8 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
-    bars, cdf, claims, facts, headline, intervals, machine, placement, stack, svg, timeline,
-    verdict,
+    bars, claims, facts, headline, intervals, latencies, machine, placement, rates, stack, svg,
+    timeline, verdict,
 };
 use crate::result::{AbResult, World, stage_figures};
 
@@ -81,7 +81,8 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             div.scroll { (intervals::intervals(world)) }
             h3 { "RPC latency" }
             p.note { "Share of RPCs answered within a time, all rounds together." }
-            (cdf::cdf(result, name, &arms))
+            (latencies::latencies(result, name))
+            (rates::rates(result, name))
             (stages(result, name, world))
             (stack::stack(result, name, world))
             (machine::machine(result, name, &placements))

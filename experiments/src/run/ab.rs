@@ -121,29 +121,35 @@ impl AbArgs {
             let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
             ensure!(!twice, "--arms names {} twice", arm.name);
         }
-        if self.host.agent.is_none() {
-            let (most, guest) = (self.workload.most_rpc(), &self.guest);
-            memory::check_guest(most, guest.shape.sockets, guest.node_memory)?;
-        }
         if self.host.agent.is_some() {
             self.workload.check_own("the agent")?;
-        } else if self.arms.iter().any(|arm| arm.pinned) {
-            ensure!(
-                self.guest.nics == Nics::LastNode,
-                "the pinned arm puts RPCs on a node without a NIC, and with --nics each-node there is \
-                 none: leave it out (--arms default,scx_steer)"
-            );
-            ensure!(
-                self.guest.shape.sockets > 1,
-                "the pinned arm puts RPCs on another node than the NIC's: use a --shape with two \
-                 nodes or leave it out of --arms"
-            );
+        } else {
+            self.check_guest()?;
         }
         ensure!(
             !self.a_a || self.arms.len() > 1,
             "--a-a repeats what the subject is compared with: name two arms in --arms"
         );
         self.rounds.check(&self.arms)
+    }
+
+    /// The same of what the lab's guest can do.
+    fn check_guest(&self) -> Result<()> {
+        let guest = &self.guest;
+        memory::check_guest(self.workload.most_rpc(), guest.shape.sockets, guest.node_memory)?;
+        if self.arms.iter().any(|arm| arm.pinned) {
+            ensure!(
+                guest.nics == Nics::LastNode,
+                "the pinned arm puts RPCs on a node without a NIC, and with --nics each-node there is \
+                 none: leave it out (--arms default,scx_steer)"
+            );
+            ensure!(
+                guest.shape.sockets > 1,
+                "the pinned arm puts RPCs on another node than the NIC's: use a --shape with two \
+                 nodes or leave it out of --arms"
+            );
+        }
+        Ok(())
     }
 
     /// Fills in what follows from the flags.
