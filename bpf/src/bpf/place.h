@@ -119,6 +119,9 @@ static inline u32 spread_cost(u32 on_core, u32 on_llc, u32 load)
 	return on_core << 21 | on_llc << 11 | load;
 }
 
+/* Beyond any of these: of a CPU that is reserved, for those who may use no other near their NIC. */
+#define COST_RESERVED (1U << 31)
+
 /* The cost of a CPU that is out of the question. */
 #define COST_NEVER (~0ULL)
 

@@ -7,7 +7,8 @@
  *
  *      before  L S | L S | L S | L S        after  L L | L | L | S S S S
  *
- * Not where packets are known not to follow: their softirq, and so their threads, stay.
+ * Not where packets are known not to follow: their softirq, and so their threads, stay. And
+ * never all cores near a NIC: its long flows would be remote.
  */
 #ifndef __STEER_RESERVE_BPF_H
 #define __STEER_RESERVE_BPF_H
@@ -70,21 +71,67 @@ static void doubt_fixed(u64 now)
 	}
 }
 
+/* What long flows lose with the core of @cpu, next to what short ones have there already. */
+static u32 cost_to_reserve(s32 cpu)
+{
+	const struct cpu_state *state = state_of(cpu);
+
+	return LOAD_FULL + state->load - state->short_load;
+}
+
 static void release(s32 cpu)
 {
 	core_of(cpu)->reserved = false;
 	count(CNT_RELEASE);
 }
 
+/* The NICs that have @cpu near them and packets that may follow threads. */
+static u64 nics_that_follow(s32 cpu, u64 fixed)
+{
+	return plan_of(cpu)->nics_local & ~fixed;
+}
+
 /*
- * Reserve a core more, or one less, if that is needed: that with the least, or most, to do for
- * long flows and not for short ones. Called whenever loads were averaged.
+ * The CPU whose core is reserved next: with the least to do for long flows and not for short
+ * ones, where each NIC near it has another core. Or -1.
+ */
+static s32 next_to_reserve(u64 fixed)
+{
+	u64 once = 0, twice = 0, near;
+	u32 cost, least = ~0U;
+	s32 cpu, next = -1;
+
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
+		if (!is_online(cpu) || is_exclusive(cpu) || is_reserved(cpu) ||
+		    plan_of(cpu)->core != (u32)cpu)
+			continue;
+		near = nics_that_follow(cpu, fixed);
+		twice |= once & near;
+		once |= near;
+	}
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
+		near = nics_that_follow(cpu, fixed);
+		if (!is_online(cpu) || is_exclusive(cpu) || is_reserved(cpu) || !near ||
+		    (near & ~twice))
+			continue;
+		cost = cost_to_reserve(cpu);
+		if (cost < least) {
+			least = cost;
+			next = cpu;
+		}
+	}
+	return next;
+}
+
+/*
+ * Reserve a core more, or give that back which costs long flows most, if it is needed. Called
+ * whenever loads were averaged.
  */
 static void reserve_cores(u64 now)
 {
-	u32 cost, least = ~0U, most = 0, wanted;
+	u32 most = 0, wanted;
 	u64 fixed = fixed_nics();
-	s32 cpu, next = -1, last = -1;
+	s32 cpu, next, last = -1;
 
 	__builtin_memset(&sums, 0, sizeof(sums));
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
@@ -100,22 +147,16 @@ static void reserve_cores(u64 now)
 		else
 			sums.short_load += state->load;
 
-		if (!(plan_of(cpu)->nics_local & ~fixed)) {
+		if (!nics_that_follow(cpu, fixed)) {
 			sums.apart += !is_claimed(cpu, now);
 			if (is_reserved(cpu))
 				release(cpu);
-			continue;
-		}
-		cost = LOAD_FULL + state->load - state->short_load;
-		if (is_reserved(cpu)) {
+		} else if (is_reserved(cpu)) {
 			sums.apart++;
-			if (cost >= most) {
-				most = cost;
+			if (cost_to_reserve(cpu) >= most) {
+				most = cost_to_reserve(cpu);
 				last = cpu;
 			}
-		} else if (cost < least) {
-			least = cost;
-			next = cpu;
 		}
 	}
 	wanted = cpus_for_short(sums.short_load, sums.long_load, sums.cpus);
@@ -123,11 +164,14 @@ static void reserve_cores(u64 now)
 		if (++windows_with_fewer < RELEASE_WINDOWS)
 			return;
 		release(last);
-	} else if (wanted > sums.apart && next < 0) {
-		doubt_fixed(now);
 	} else if (wanted > sums.apart) {
-		core_of(next)->reserved = true;
-		count(CNT_RESERVE);
+		next = next_to_reserve(fixed);
+		if (next >= 0) {
+			core_of(next)->reserved = true;
+			count(CNT_RESERVE);
+		} else {
+			doubt_fixed(now);
+		}
 	}
 	windows_with_fewer = 0;
 }

@@ -40,7 +40,8 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 
 /*
  * The allowed NIC-local CPU whose core has the fewest long-flow threads, then whose cache
- * has, then with the least load: spread before stacking. The one it runs on wins a tie.
+ * has, then with the least load: spread before stacking. The one it runs on wins a tie. One
+ * that is reserved for short-flow threads only where it may use no other.
  * Global, so that the verifier walks it once, not for each of its callers.
  */
 __weak __noinline s32 pick_nic_local(struct task_struct *p __arg_trusted, u32 nic, u64 now)
@@ -49,10 +50,11 @@ __weak __noinline s32 pick_nic_local(struct task_struct *p __arg_trusted, u32 ni
 	u32 cost, least = ~0U;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || is_reserved(cpu) ||
-		    !may_run_on(p, cpu))
+		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || !may_run_on(p, cpu))
 			continue;
 		cost = cost_of(cpu, now);
+		if (is_reserved(cpu))
+			cost |= COST_RESERVED;
 		if (cost < least || (cost == least && cpu == current_cpu)) {
 			best = cpu;
 			least = cost;
@@ -170,10 +172,10 @@ static s32 long_target(struct task_struct *p, struct task_ctx *task, u64 now)
 		target = home;
 	} else if (!may_run_on(p, target) || !is_nic_local(target, nic) || is_reserved(target)) {
 		target = pick_nic_local(p, nic, now);
-		if (target >= 0)
-			depart(task, now);
-		else if (may_run_on(p, home))
+		if (target < 0 && may_run_on(p, home))
 			target = home;
+		else if (target >= 0 && target != home && target != task->target)
+			depart(task, now);
 	}
 	if (target >= 0 && (target == home || !stays))
 		target = spill(p, task, target, fixed, now);
