@@ -20,7 +20,7 @@ pub(super) struct Curve {
     arm: String,
     /// The arm's place, which gives its colour.
     index: usize,
-    /// Values and the share up to each.
+    /// Values, above 0, and the share up to each.
     points: Vec<(f64, f64)>,
 }
 
@@ -66,7 +66,8 @@ pub(super) fn curves(curves: &[Curve], axes: &Axes<'_>) -> Markup {
     let (low, high) =
         all().fold((f64::INFINITY, 0.0f64), |(l, h), &(value, _)| (l.min(value), h.max(value)));
     let top = all().fold(0.0, |top: f64, &(_, share)| top.max((axes.height)(share)));
-    let x = Log::new(low.max(1e-3), high.max(low * 1.01), (LEFT, WIDTH - RIGHT));
+    // A factor of ten at least, lest what is nearly the same be drawn apart.
+    let x = Log::new(low.min(high / 10.0), high, (LEFT, WIDTH - RIGHT));
     let y = Linear {
         domain: (0.0, top.min((axes.height)(axes.highest))),
         range: (HEIGHT - BOTTOM, TOP),

@@ -55,7 +55,10 @@ fn points(latencies: &Histogram<u64>) -> Vec<(f64, f64)> {
     let steps = latencies.iter_quantiles(FINENESS);
     // The last step is the maximum, where nobody waits any more and the logarithm ends.
     let steps = steps.map(|step| (step.value_iterated_to(), step.quantile_iterated_to()));
-    steps.filter(|&(_, share)| share < 1.0).map(|(ns, share)| (ns as f64 / 1e3, share)).collect()
+    steps
+        .filter(|&(ns, share)| ns > 0 && share < 1.0)
+        .map(|(ns, share)| (ns as f64 / 1e3, share))
+        .collect()
 }
 
 /// How high a share is drawn: one unit for every factor of ten fewer that still wait.

@@ -24,7 +24,7 @@ pub(super) fn rates(result: &AbResult, world: &str) -> Markup {
         @match arms {
             Ok(arms) if arms.is_empty() => p.note { "There were not several long flows." },
             Ok(arms) => {
-                p.note { "Share of the long flows that had a rate at most, all rounds together." }
+                p.note { "Share of the long flows up to a rate, all rounds together." }
                 (curves(&arms, &AXES))
             }
             Err(error) => p.note { "The rates cannot be drawn: " (error) },
