@@ -131,7 +131,7 @@ impl<'obj> Scheduler<'obj> {
         plan.fill_cpus(&mut bss.cpu_plan);
         // NICs may have new numbers: what was learned by number is void
         for steering in &mut bss.nic_steering {
-            (steering.score, steering.probe_ns) = (0, 0);
+            *steering = Default::default();
         }
         self.update_origins(&plan.origins)
     }

@@ -38,12 +38,12 @@ fn distance(a: &cpu_plan, b: &cpu_plan) -> cpu_distance {
 
 #[test]
 fn unknown_steering_is_not_taken_as_fixed() {
-    assert!(!is_fixed(&nic_steering { score: 0, probe_ns: 0 }));
+    assert!(!is_fixed(&nic_steering::default()));
 }
 
 #[test]
 fn what_is_doubted_is_not_known_until_the_next_vote() {
-    let mut s = nic_steering { score: 0, probe_ns: 0 };
+    let mut s = nic_steering::default();
     (0..2).for_each(|_| vote(&mut s, false));
     // SAFETY: points to a live struct.
     unsafe { native_steering_doubt(&mut s) };
@@ -105,12 +105,33 @@ fn a_spilled_thread_does_not_fit_back_at_once() {
     }
 }
 
+#[test]
+fn a_fixed_nic_is_probed_ever_more_seldom_until_packets_follow() {
+    const SECOND: u64 = 1_000_000_000;
+    let mut s = nic_steering::default();
+    let gaps = |s: &mut nic_steering, from: u64| {
+        let mut probed = Vec::new();
+        for now in from..from + 64 {
+            // SAFETY: the function only uses its arguments
+            if unsafe { native_steering_probe_due(s, now * SECOND) } {
+                probed.push(now - from);
+            }
+        }
+        probed
+    };
+    assert_eq!(gaps(&mut s, 0), [0, 1, 3, 7, 15, 31, 47, 63]);
+    vote(&mut s, false);
+    assert_eq!(gaps(&mut s, 100), [0, 16, 32, 48], "that packets stay is no news");
+    vote(&mut s, true);
+    assert_eq!(gaps(&mut s, 200), [0, 1, 3, 7, 15, 31, 47, 63]);
+}
+
 /// A thread alone on a full NIC-local core has shown nothing of its NIC's steering yet.
 #[test]
 fn a_full_core_is_left_until_packets_are_known_to_follow() {
     // SAFETY: points to a live struct.
     let helps = |s: &nic_steering, threads| unsafe { native_spill_helps(s, threads) };
-    let mut s = nic_steering { score: 0, probe_ns: 0 };
+    let mut s = nic_steering::default();
     assert!(helps(&s, 1), "that is how it becomes known");
     for (followed, alone) in [(true, true), (true, false), (false, true), (false, true)] {
         vote(&mut s, followed);
@@ -183,7 +204,7 @@ proptest! {
     /// Whatever was learned before, two moves in a row settle it, one opposite move unsettles it.
     #[test]
     fn two_votes_settle_and_one_unsettles(past in prop::collection::vec(any::<bool>(), 0..50)) {
-        let mut s = nic_steering { score: 0, probe_ns: 0 };
+        let mut s = nic_steering::default();
         past.into_iter().for_each(|followed| vote(&mut s, followed));
         vote(&mut s, false);
         vote(&mut s, false);

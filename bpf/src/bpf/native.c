@@ -49,6 +49,11 @@ void native_steering_doubt(struct nic_steering *s)
 	steering_doubt(s);
 }
 
+bool native_steering_probe_due(struct nic_steering *s, u64 now)
+{
+	return steering_probe_due(s, now);
+}
+
 void native_steering_vote(struct nic_steering *s, bool followed)
 {
 	steering_vote(s, followed);

@@ -21,7 +21,9 @@
  */
 struct nic_steering {
 	s32 score;
-	u64 probe_ns; /* when a fixed NIC is next put to the test */
+	u32 probes;   /* since packets followed last */
+	u64 probe_ns; /* when a thread is next sent away from a home that is fixed and remote */
+	u64 doubt_ns; /* when it is next doubted that homes are fixed, their cores being wanted */
 };
 
 enum { STEERING_SETTLED = 2 };
@@ -40,10 +42,31 @@ static inline void steering_vote(struct nic_steering *s, bool followed)
 {
 	s32 vote = followed ? 1 : -1;
 
+	if (followed)
+		s->probes = 0;
 	if (s->score * vote < 0)
 		s->score = vote;
 	else if (s->score * vote < STEERING_SETTLED)
 		s->score += vote;
+}
+
+#define PROBE_NS (1000 * 1000 * 1000ULL)
+
+/*
+ * Is it time to send a thread away from a remote home, to see whether it is fixed still? It can
+ * have been learned in error under load, or someone has switched RFS on. After a second, then
+ * twice as long each time, 16 s at the most: threads that rightly stay are seldom bothered.
+ */
+static inline bool steering_probe_due(struct nic_steering *s, u64 now)
+{
+	enum { MOST = 4 };
+	bool due = now >= s->probe_ns;
+
+	if (due) {
+		s->probe_ns = now + (PROBE_NS << (s->probes & 7));
+		s->probes += s->probes < MOST;
+	}
+	return due;
 }
 
 /* What was known is to be seen again: one vote settles it as it was. */

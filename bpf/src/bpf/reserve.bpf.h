@@ -34,18 +34,6 @@ static __always_inline bool is_reserved(s32 cpu)
 	return core_of(cpu)->reserved;
 }
 
-/* How often a NIC with fixed steering is put to the test: has someone switched RFS on? */
-#define PROBE_NS (10 * 1000 * 1000 * 1000ULL)
-
-/* Is it time to test that? Then not again for a while. */
-static bool is_test_due(struct nic_steering *s, u64 now)
-{
-	if (now < s->probe_ns)
-		return false;
-	s->probe_ns = now + PROBE_NS;
-	return true;
-}
-
 /* A bit for each NIC whose packets do not follow threads. */
 static u64 fixed_nics(void)
 {
@@ -58,7 +46,10 @@ static u64 fixed_nics(void)
 	return fixed;
 }
 
-/* Their cores are wanted: is it so? It may have changed, or been learned in error under load. */
+/* How often it is doubted that homes are fixed, while their cores are wanted. */
+#define DOUBT_NS (10 * 1000 * 1000 * 1000ULL)
+
+/* Are they? It may have changed, or been learned in error under load. */
 static void doubt_fixed(u64 now)
 {
 	u32 nic;
@@ -66,8 +57,10 @@ static void doubt_fixed(u64 now)
 	bpf_for (nic, 0, MAX_NICS) {
 		struct nic_steering *s = steering_of(nic);
 
-		if (steering_is_fixed(s) && is_test_due(s, now))
-			steering_doubt(s);
+		if (!steering_is_fixed(s) || now < s->doubt_ns)
+			continue;
+		s->doubt_ns = now + DOUBT_NS;
+		steering_doubt(s);
 	}
 }
 

@@ -96,8 +96,8 @@ static bool home_is_fixed(const struct task_ctx *task, u32 nic, u64 now)
 /* Now and then send a thread away from its remote, fixed home: do packets follow by now? */
 static void maybe_probe(struct task_ctx *task, u32 nic, u64 now)
 {
-	if (is_test_due(steering_of(nic), now))
-		task->probe_until_ns = now + 2 * SETTLE_NS;
+	if (steering_probe_due(steering_of(nic), now))
+		task->probe_until_ns = now + 2 * PATIENCE_NS;
 }
 
 /*

@@ -15,6 +15,9 @@
 
 /* After a move, packets in flight and a stale RFS entry still arrive at the old home. */
 #define SETTLE_NS (50 * 1000 * 1000ULL)
+/* How long a thread whose packets did not come along stays away before that is said again: NICs
+ * that learn from what a thread sends (ATR; virtio) need it to send from its new place first. */
+#define PATIENCE_NS (150 * 1000 * 1000ULL)
 
 /* Steering of each NIC of the plan, as learned. */
 struct nic_steering nic_steering[MAX_NICS];
@@ -79,7 +82,7 @@ static void learn_steering(struct task_ctx *task, struct sock *sk, const struct 
 	    (s32)bpf_get_smp_processor_id() != task->target ||
 	    last_arrival(sk, t) < t->served_since_ns + SETTLE_NS)
 		return;
-	task->judge_ns = t->now + SETTLE_NS;
+	task->judge_ns = t->now + PATIENCE_NS;
 	if (followed || t->softirq_cpu == task->left_home) {
 		steering_vote(steering_of(t->nic), followed);
 		count(followed ? CNT_STEERING_FOLLOWED : CNT_STEERING_STAYED);
