@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use steer_bpf::intf::*;
 
 const FULL: u32 = 1024;
+const UNKNOWN: nic_steering = nic_steering { score: 0, probes: 0, probe_ns: 0, doubt_ns: 0 };
 
 fn is_fixed(s: &nic_steering) -> bool {
     // SAFETY: points to a live struct.
@@ -38,12 +39,12 @@ fn distance(a: &cpu_plan, b: &cpu_plan) -> cpu_distance {
 
 #[test]
 fn unknown_steering_is_not_taken_as_fixed() {
-    assert!(!is_fixed(&nic_steering::default()));
+    assert!(!is_fixed(&UNKNOWN));
 }
 
 #[test]
 fn what_is_doubted_is_not_known_until_the_next_vote() {
-    let mut s = nic_steering::default();
+    let mut s = UNKNOWN;
     (0..2).for_each(|_| vote(&mut s, false));
     // SAFETY: points to a live struct.
     unsafe { native_steering_doubt(&mut s) };
@@ -108,11 +109,11 @@ fn a_spilled_thread_does_not_fit_back_at_once() {
 #[test]
 fn a_fixed_nic_is_probed_ever_more_seldom_until_packets_follow() {
     const SECOND: u64 = 1_000_000_000;
-    let mut s = nic_steering::default();
+    let mut s = UNKNOWN;
     let gaps = |s: &mut nic_steering, from: u64| {
         let mut probed = Vec::new();
         for now in from..from + 64 {
-            // SAFETY: the function only uses its arguments
+            // SAFETY: points to a live struct.
             if unsafe { native_steering_probe_due(s, now * SECOND) } {
                 probed.push(now - from);
             }
@@ -131,7 +132,7 @@ fn a_fixed_nic_is_probed_ever_more_seldom_until_packets_follow() {
 fn a_full_core_is_left_until_packets_are_known_to_follow() {
     // SAFETY: points to a live struct.
     let helps = |s: &nic_steering, threads| unsafe { native_spill_helps(s, threads) };
-    let mut s = nic_steering::default();
+    let mut s = UNKNOWN;
     assert!(helps(&s, 1), "that is how it becomes known");
     for (followed, alone) in [(true, true), (true, false), (false, true), (false, true)] {
         vote(&mut s, followed);
@@ -204,7 +205,7 @@ proptest! {
     /// Whatever was learned before, two moves in a row settle it, one opposite move unsettles it.
     #[test]
     fn two_votes_settle_and_one_unsettles(past in prop::collection::vec(any::<bool>(), 0..50)) {
-        let mut s = nic_steering::default();
+        let mut s = UNKNOWN;
         past.into_iter().for_each(|followed| vote(&mut s, followed));
         vote(&mut s, false);
         vote(&mut s, false);

@@ -21,6 +21,7 @@ u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns);
 u64 native_vtime_awake(u64 vtime, u64 now, u64 slice_ns);
 bool native_steering_is_fixed(const struct nic_steering *s);
 void native_steering_doubt(struct nic_steering *s);
+bool native_steering_probe_due(struct nic_steering *s, u64 now);
 void native_steering_vote(struct nic_steering *s, bool followed);
 enum cpu_distance native_cpu_distance(const struct cpu_plan *a, const struct cpu_plan *b);
 void native_heads_add(struct head_count *h, u32 window);

@@ -97,7 +97,7 @@ static bool home_is_fixed(const struct task_ctx *task, u32 nic, u64 now)
 static void maybe_probe(struct task_ctx *task, u32 nic, u64 now)
 {
 	if (steering_probe_due(steering_of(nic), now))
-		task->probe_until_ns = now + 2 * PATIENCE_NS;
+		task->probe_until_ns = now + PATIENCE_NS + SETTLE_NS;
 }
 
 /*
