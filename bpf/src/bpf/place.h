@@ -11,13 +11,14 @@
 /*
  * Steering, learned per NIC. After a long-flow thread was sent away from its home,
  * either its packets follow (RFS, aRFS, XPS with ATR) or they keep arriving where
- * they did (RSS hash, ntuple rule). Each such move is one vote:
+ * they did (RSS hash, ntuple rule). Each such move is one vote, and another while they
+ * still have not followed, a while later:
  *
  *   score  -2 ········ -1 ········ +1 ········ +2
  *          fixed    (not known)         follows
  *
- * A vote against the sign starts over at its own side, so two moves in a row
- * settle it and one is enough to doubt it.
+ * A vote against the sign starts over at its own side, so two in a row settle it and
+ * one is enough to doubt it.
  */
 struct nic_steering {
 	s32 score;
