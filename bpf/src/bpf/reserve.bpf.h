@@ -78,8 +78,8 @@ static void release(s32 cpu)
 	count(CNT_RELEASE);
 }
 
-/* The NICs that have @cpu near them and packets that may follow threads. */
-static u64 nics_that_follow(s32 cpu, u64 fixed)
+/* The NICs near @cpu whose packets may follow threads. */
+static u64 nics_that_may_follow(s32 cpu, u64 fixed)
 {
 	return plan_of(cpu)->nics_local & ~fixed;
 }
@@ -98,12 +98,12 @@ static s32 next_to_reserve(u64 fixed)
 		if (!is_online(cpu) || is_exclusive(cpu) || is_reserved(cpu) ||
 		    plan_of(cpu)->core != (u32)cpu)
 			continue;
-		near = nics_that_follow(cpu, fixed);
+		near = nics_that_may_follow(cpu, fixed);
 		twice |= once & near;
 		once |= near;
 	}
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		near = nics_that_follow(cpu, fixed);
+		near = nics_that_may_follow(cpu, fixed);
 		if (!is_online(cpu) || is_exclusive(cpu) || is_reserved(cpu) || !near ||
 		    (near & ~twice))
 			continue;
@@ -140,7 +140,7 @@ static void reserve_cores(u64 now)
 		else
 			sums.short_load += state->load;
 
-		if (!nics_that_follow(cpu, fixed)) {
+		if (!nics_that_may_follow(cpu, fixed)) {
 			sums.apart += !is_claimed(cpu, now);
 			if (is_reserved(cpu))
 				release(cpu);
