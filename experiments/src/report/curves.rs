@@ -67,7 +67,7 @@ pub(super) fn curves(curves: &[Curve], axes: &Axes<'_>) -> Markup {
         all().fold((f64::INFINITY, 0.0f64), |(l, h), &(value, _)| (l.min(value), h.max(value)));
     let top = all().fold(0.0, |top: f64, &(_, share)| top.max((axes.height)(share)));
     // A factor of ten at least, lest what is nearly the same be drawn apart.
-    let x = Log::new(low.min(high / 10.0), high, (LEFT, WIDTH - RIGHT));
+    let x = Log::new(low, high.max(low * 10.0), (LEFT, WIDTH - RIGHT));
     let y = Linear {
         domain: (0.0, top.min((axes.height)(axes.highest))),
         range: (HEIGHT - BOTTOM, TOP),
