@@ -35,9 +35,8 @@ pub(super) fn rates(result: &AbResult, world: &str) -> Markup {
 /// Steps up at the rate of each flow; those that moved nothing are where the first step begins.
 fn points(reports: &[ClientReport]) -> Vec<(f64, f64)> {
     let rates_of = |report: &ClientReport| -> Vec<f64> {
-        let flows = report.long.as_ref().map_or(&[][..], |long| &long.per_flow_bytes);
-        let alone = flows.len() < 2;
-        let flows = flows.iter().filter(|_| !alone);
+        let several = report.long.as_ref().filter(|long| long.per_flow_bytes.len() > 1);
+        let flows = several.into_iter().flat_map(|long| &long.per_flow_bytes);
         flows.map(|&bytes| bytes as f64 / report.duration_s).collect()
     };
     let mut rates: Vec<f64> = reports.iter().flat_map(rates_of).collect();
