@@ -84,6 +84,11 @@ static u64 nics_that_may_follow(s32 cpu, u64 fixed)
 	return plan_of(cpu)->nics_local & ~fixed;
 }
 
+static bool may_be_reserved(s32 cpu)
+{
+	return is_online(cpu) && !is_exclusive(cpu) && !is_reserved(cpu);
+}
+
 /*
  * The CPU whose core is reserved next: with the least to do for long flows and not for short
  * ones, where each NIC near it has another core. Or -1.
@@ -95,8 +100,7 @@ static s32 next_to_reserve(u64 fixed)
 	s32 cpu, next = -1;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		if (!is_online(cpu) || is_exclusive(cpu) || is_reserved(cpu) ||
-		    plan_of(cpu)->core != (u32)cpu)
+		if (!may_be_reserved(cpu) || plan_of(cpu)->core != (u32)cpu)
 			continue;
 		near = nics_that_may_follow(cpu, fixed);
 		twice |= once & near;
@@ -104,8 +108,7 @@ static s32 next_to_reserve(u64 fixed)
 	}
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
 		near = nics_that_may_follow(cpu, fixed);
-		if (!is_online(cpu) || is_exclusive(cpu) || is_reserved(cpu) || !near ||
-		    (near & ~twice))
+		if (!may_be_reserved(cpu) || !near || (near & ~twice))
 			continue;
 		cost = cost_to_reserve(cpu);
 		if (cost < least) {
