@@ -156,6 +156,7 @@ impl Guest {
                 Err(_) if starts < MOST_STARTS && qemu.crashed()? => {
                     starts += 1;
                     progress.step("QEMU crashed before the guest was up, starting it again");
+                    net.attach()?;
                 }
                 Err(error) => return Err(error.context(console.tail())),
             }

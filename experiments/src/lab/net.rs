@@ -84,6 +84,15 @@ impl Net {
         &self.taps
     }
 
+    /// Attaches the queues again that a QEMU has detached, which its guest did not use: the next
+    /// one expects to find all of them.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
+    pub(crate) fn attach(&self) -> Result<()> {
+        self.taps.iter().flatten().try_for_each(|queue| tap::attach_queue(queue.as_fd()))
+    }
+
     /// Queues of each tap.
     pub(crate) fn queues(&self) -> usize {
         self.taps.first().map_or(0, Vec::len)
@@ -145,7 +154,7 @@ fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'stati
     }
 }
 
-/// The two `ioctl`s of `/dev/net/tun` that the lab needs.
+/// The `ioctl`s of `/dev/net/tun` that the lab needs.
 mod tap {
     use std::fs::OpenOptions;
     use std::io;
@@ -175,6 +184,21 @@ mod tap {
             return Err(io::Error::last_os_error()).context("adding a tap queue (TUNSETIFF)");
         }
         Ok(file.into())
+    }
+
+    /// Attaches a queue that was detached; does nothing to another.
+    pub(super) fn attach_queue(queue: BorrowedFd<'_>) -> Result<()> {
+        // SAFETY: all-zero bytes are a valid ifreq.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        request.ifr_ifru.ifru_flags = libc::IFF_ATTACH_QUEUE as libc::c_short;
+        // SAFETY: TUNSETQUEUE reads one ifreq, which lives across the call.
+        let status = unsafe { libc::ioctl(queue.as_raw_fd(), libc::TUNSETQUEUE, &raw mut request) };
+        let error = io::Error::last_os_error();
+        // drivers/net/tun.c, tun_set_queue(): EINVAL says that it is attached
+        if status < 0 && error.raw_os_error() != Some(libc::EINVAL) {
+            return Err(error).context("attaching a tap queue (TUNSETQUEUE)");
+        }
+        Ok(())
     }
 
     /// Attaches the steering program with this descriptor; −1 detaches.
