@@ -2,8 +2,9 @@
 # The deterministic tier, inside its guest. Everything that may take time waits for the guest's
 # clock, which counts instructions, or for another program, so that the same seed gives the same
 # run. What was counted goes to the console, each part behind a line "@@name".
-# From the kernel's command line, through init: $seed, $scheduler (a program of /bin, or default),
-# $workload (traffic, overload or pipe), $bpf_stats (anything: count what BPF programs cost).
+# From the kernel's command line, through init: $seed, $scheduler (a program of /bin, default or
+# pinned), $workload (traffic, rpcs, overload or pipe), $bpf_stats (anything: count what BPF
+# programs cost).
 server=10.42.0.2
 state=/sys/kernel/sched_ext/state
 
@@ -30,7 +31,7 @@ spin() { # spin N: moves what follows against the timer ticks
 }
 
 load() {
-	[ "$scheduler" != default ] || return
+	[ -x /bin/$scheduler ] || return 0
 	$scheduler >/tmp/scheduler.out 2>/tmp/scheduler.err &
 	loaded=$!
 	await $state enabled
@@ -62,7 +63,8 @@ counted() { # counted NAME COMMAND...
 # and goes to a network namespace, where the client runs.
 connect() {
 	for nic in eth0 eth1; do
-		if [ "$(cat /sys/class/net/$nic/device/../numa_node)" -gt 0 ]; then inner=$nic; else outer=$nic; fi
+		node=$(cat /sys/class/net/$nic/device/../numa_node)
+		if [ "$node" -ge 0 ]; then inner=$nic nic_node=$node; else outer=$nic; fi
 	done
 	unshare -n sleep 100000 &
 	client=$!
@@ -76,18 +78,29 @@ connect() {
 
 inside() { nsenter --net=/proc/$client/ns/net "$@"; }
 
+nodes() { ls -d /sys/devices/system/node/node*; }
+
+# By hand: the server's long flows near its NIC, its RPCs elsewhere.
+pins() {
+	[ "$scheduler" = pinned ] || return 0
+	near=/sys/devices/system/node/node$nic_node far=
+	for node in $(nodes); do [ $node = $near ] || far=$far,$(cat $node/cpulist); done
+	echo --pin-long $(cat $near/cpulist) --pin-rpc ${far#,}
+}
+
 # The seed also chooses the source ports, and so moves the flows among the hash's buckets.
-traffic() {
+traffic() { # traffic [CLIENT_OPTION]...
 	port=$((20000 + seed * 104 % 30000))
 	scx_steer observe --lead 4 --duration 4 --tail 60 --json >/tmp/observe 2>/tmp/observe.err &
 	observer=$!
 	await /tmp/observe.err observing
-	steer-bench server >/tmp/server.out 2>/tmp/server.err &
+	steer-bench server $(pins) >/tmp/server.out 2>/tmp/server.err &
 	await /tmp/server.out ready
-	steer-bench hog --cpus 0-1 --cpus 2-3 >/tmp/hog.out 2>/tmp/hog.err &
+	per_node=$(for node in $(nodes); do echo --cpus $(cat $node/cpulist); done)
+	steer-bench hog $per_node >/tmp/hog.out 2>/tmp/hog.err &
 	await /tmp/hog.out ready
 	inside steer-bench client --server $server --long-rate 40Mbit --source-port $port --warmup 2 \
-		--duration 5 --json >/tmp/client 2>/tmp/client.err || fail "the client failed"
+		--duration 5 --json "$@" >/tmp/client 2>/tmp/client.err || fail "the client failed"
 	kill -INT $observer
 	wait $observer || fail "the observer failed"
 	echo "@@observe"
@@ -95,6 +108,8 @@ traffic() {
 	echo "@@client"
 	cat /tmp/client
 }
+
+rpcs() { traffic --long-flows 0; }
 
 # More hogs than CPUs, beside it all.
 overload() {

@@ -126,7 +126,7 @@ fn a_tampered_kernel_is_refused() {
 
 #[test]
 fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
-    let refused: [(&[&str], &str); 11] = [
+    let refused: [(&[&str], &str); 12] = [
         (&["kernel", "fetch", "6.12"], "too old"),
         (&["kernel", "fetch", "newest"], "neither a kernel series"),
         (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
@@ -138,6 +138,7 @@ fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
         (&["lab", "adapt", "--long-flows", "0"], "have some with --long-flows"),
         (&["lab", "test", "--nics", "each-node"], "lab test is about one NIC"),
         (&["det", "--nics", "each-node"], "the deterministic tier is about one NIC"),
+        (&["det", "--scheduler", "pinned", "--workload", "pipe"], "a --workload with traffic"),
     ];
     for (arguments, message) in refused {
         let bench = Bench::new("flags");

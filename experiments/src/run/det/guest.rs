@@ -15,7 +15,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::counted::{self, Counted};
-use super::{DEFAULT, RunArgs, Workload, bpf_cost, pipe, traffic};
+use super::{DEFAULT, PINNED, RunArgs, Workload, bpf_cost, pipe, traffic};
 use crate::lab::console::Console;
 use crate::lab::emulator::Emulator;
 use crate::lab::initramfs;
@@ -49,6 +49,12 @@ impl Packed {
     /// When a part is missing, or the scheduler is not among the programs.
     pub(super) fn new(args: &RunArgs, progress: &Progress) -> Result<Self> {
         args.guest.check_one_nic("the deterministic tier")?;
+        ensure!(
+            args.scheduler != PINNED
+                || args.workload != Workload::Pipe && args.guest.shape.sockets > 1,
+            "pinned puts long flows on the NIC's node and RPCs on another: choose a --workload with \
+             traffic and a --shape with two nodes"
+        );
         let mut programs = args.guest.programs()?;
         if args.workload == Workload::Pipe {
             programs.push(tool::installed("perf", "run make setup")?);
@@ -140,7 +146,7 @@ impl Packed {
             names.iter().map(read).collect()
         };
         let mut reports: BTreeMap<_, _> = match self.workload {
-            Workload::Traffic => take(&["observe", "client"])?,
+            Workload::Traffic | Workload::Rpcs => take(&["observe", "client"])?,
             Workload::Overload => take(&["observe", "client", "hogs", "nice-hogs"])?,
             Workload::Pipe => [("pipe", serde_json::to_value(pipe::take(parts)?)?)].into(),
         };
@@ -168,8 +174,8 @@ fn check_scheduler(name: &str, programs: &[PathBuf]) -> Result<()> {
     let is_program =
         programs.iter().any(|path| Path::new(path).file_name().is_some_and(|file| file == name));
     ensure!(
-        name == DEFAULT || (is_program && !name.contains(char::is_whitespace)),
-        "no program {name:?} goes into the guest: name it with --with, or write {DEFAULT}"
+        [DEFAULT, PINNED].contains(&name) || (is_program && !name.contains(char::is_whitespace)),
+        "no program {name:?} goes into the guest: name it with --with, or write {DEFAULT} or {PINNED}"
     );
     Ok(())
 }
@@ -181,7 +187,7 @@ mod tests {
     #[test]
     fn a_scheduler_is_the_default_or_a_program_of_the_guest() {
         let programs = [PathBuf::from("/usr/bin/scx_simple"), PathBuf::from("/tmp/a b")];
-        for good in ["default", "scx_simple"] {
+        for good in ["default", "pinned", "scx_simple"] {
             check_scheduler(good, &programs).unwrap();
         }
         for bad in ["scx_simpl", "a b", ""] {

@@ -23,6 +23,9 @@ use crate::lab::progress::Progress;
 /// Name of the kernel's own scheduler.
 const DEFAULT: &str = "default";
 
+/// The same, with the server's threads pinned by hand.
+const PINNED: &str = "pinned";
+
 /// Flags of `steer-bench det`.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -59,7 +62,9 @@ struct RunArgs {
     /// Which run: moves the start against the timer ticks and chooses the source ports.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..1_000_000))]
     seed: u32,
-    /// The scheduler: scx_steer, default for the kernel's own, or a program taken along by --with.
+    /// The scheduler: scx_steer, default for the kernel's own, pinned for that with the server's
+    /// threads pinned by hand (long flows near the NIC, RPCs elsewhere), or a program taken along
+    /// by --with.
     #[arg(long, value_name = "NAME", default_value = SUBJECT)]
     scheduler: String,
     /// What runs in the guest.
@@ -79,7 +84,9 @@ struct RunArgs {
 enum Workload {
     /// Long flows, RPCs and a hog per node, from one NIC of the guest to the other.
     Traffic,
-    /// The same with three hogs more per CPU, some of them nice: how long a thread has to wait.
+    /// The same without long flows: the instructions of an RPC where there is nothing to steer.
+    Rpcs,
+    /// Traffic with three hogs more per CPU, some of them nice: how long a thread has to wait.
     Overload,
     /// Two processes that wake each other: the instructions of one loop, which is two wake-ups.
     Pipe,
@@ -90,6 +97,7 @@ impl Workload {
     fn name(self) -> &'static str {
         match self {
             Self::Traffic => "traffic",
+            Self::Rpcs => "rpcs",
             Self::Overload => "overload",
             Self::Pipe => "pipe",
         }
@@ -98,7 +106,7 @@ impl Workload {
     /// The reports a reader wants to see.
     fn main_reports(self) -> &'static [&'static str] {
         match self {
-            Self::Traffic => &["observe", "instructions"],
+            Self::Traffic | Self::Rpcs => &["observe", "instructions"],
             Self::Overload => &["hogs"],
             Self::Pipe => &["pipe"],
         }
