@@ -46,16 +46,19 @@ impl Nics {
             return Ok(None);
         }
         let new = if devices.interfaces == self.devices.interfaces {
-            // routes, or the NAPI contexts of a NIC that went down and up: the NICs are the same
-            scheduler.update_origins(&translate::origins(plan, &devices)?)?;
+            // routes, or the NAPI contexts of a NIC that went down and up
             None
         } else {
-            let plan = Plan::new(&Machine::live()?);
-            scheduler.update_plan(&translate::plan(&plan, &devices)?)?;
-            info!("the network devices changed");
-            announce(&plan);
-            Some(plan)
+            // containers' interfaces come and go; what was learned of the NICs is kept then
+            Some(Plan::new(&Machine::live()?)).filter(|new| new != plan)
         };
+        if let Some(plan) = &new {
+            scheduler.update_plan(&translate::plan(plan, &devices)?)?;
+            info!("the network devices changed");
+            announce(plan);
+        } else {
+            scheduler.update_origins(&translate::origins(plan, &devices)?)?;
+        }
         self.devices = devices;
         Ok(new)
     }
