@@ -1,7 +1,7 @@
 //! Properties of virtual time (vtime.h), run natively from the header that is compiled for BPF.
 
 use proptest::prelude::*;
-use steer_bpf::intf::{native_vtime_awake, native_vtime_by};
+use steer_bpf::intf::{native_vtime_by, native_vtime_limited};
 
 const SLICE: u64 = 5_000_000;
 
@@ -15,7 +15,7 @@ fn carried(ahead: i64, from: u64, to: u64) -> i64 {
 /// How far ahead of the clock `now` a thread stands when it wakes that was `ahead` of it.
 fn awake(ahead: i64, now: u64) -> i64 {
     // SAFETY: no pointer is passed.
-    let vtime = unsafe { native_vtime_awake(now.wrapping_add_signed(ahead), now, SLICE) };
+    let vtime = unsafe { native_vtime_limited(now.wrapping_add_signed(ahead), now, SLICE) };
     vtime.wrapping_sub(now).cast_signed()
 }
 

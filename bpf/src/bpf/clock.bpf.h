@@ -28,6 +28,14 @@ static u64 vtime_at(const struct task_struct *p, const struct task_ctx *task, u3
 			place_settings.slice_ns);
 }
 
+/* The virtual time of the running thread @p as head_vtime() tells that of those who wait. */
+static u64 vtime_by_clock_of(s32 cpu, const struct task_struct *p, const struct task_ctx *task)
+{
+	u32 clock = task ? task->clock : 0;
+
+	return p->scx.dsq_vtime + clock_of(llc_of(cpu)) - clock_of(clock);
+}
+
 /* From now on, the clock of @llc tells the time of @p. */
 static void set_clock(struct task_struct *p, struct task_ctx *task, u32 llc)
 {
@@ -37,12 +45,12 @@ static void set_clock(struct task_struct *p, struct task_ctx *task, u32 llc)
 	task->clock = llc;
 }
 
-/* For each thread that wakes: to have slept earns no more than a slice. */
-static void end_sleep(struct task_struct *p, const struct task_ctx *task)
+/* To have slept, or to have run less than others, earns no more than a slice. */
+static void limit_lag(struct task_struct *p, const struct task_ctx *task)
 {
 	if (task)
-		scx_bpf_task_set_dsq_vtime(p, vtime_awake(p->scx.dsq_vtime, clock_of(task->clock),
-							  place_settings.slice_ns));
+		scx_bpf_task_set_dsq_vtime(p, vtime_limited(p->scx.dsq_vtime, clock_of(task->clock),
+							    place_settings.slice_ns));
 }
 
 /* @p begins to run on @state's CPU, or goes on with a new slice as nobody else waits. */
@@ -59,11 +67,12 @@ static void start_slice(struct cpu_state *state, const struct task_struct *p,
 }
 
 /* Charge @p for what it ran since. */
-static void end_slice(const struct cpu_state *state, struct task_struct *p, u64 now)
+static void end_slice(struct cpu_state *state, struct task_struct *p, u64 now)
 {
 	u64 ran = now > state->started_ns ? now - state->started_ns : 0;
 
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran * 100 / p->scx.weight);
+	state->started_ns = now;
 }
 
 #endif /* __STEER_CLOCK_BPF_H */

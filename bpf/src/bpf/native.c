@@ -34,9 +34,9 @@ u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns)
 	return vtime_by(vtime, from, to, slice_ns);
 }
 
-u64 native_vtime_awake(u64 vtime, u64 now, u64 slice_ns)
+u64 native_vtime_limited(u64 vtime, u64 now, u64 slice_ns)
 {
-	return vtime_awake(vtime, now, slice_ns);
+	return vtime_limited(vtime, now, slice_ns);
 }
 
 bool native_steering_is_fixed(const struct nic_steering *s)

@@ -135,6 +135,17 @@ __weak __noinline u64 first_with_pools(s32 cpu, u64 own)
 	return best;
 }
 
+/* From a queue of the pools of @cpu, whichever has a thread that may run there. */
+static bool take_from_pools(s32 cpu)
+{
+	u32 pool;
+
+	bpf_for (pool, 1, nr_pools + 1)
+		if (is_in_pool(cpu, pool) && take(DSQ_POOL | pool))
+			return true;
+	return false;
+}
+
 /*
  * From the queues that @cpu serves first, the thread furthest behind. On every switch
  * between threads: looks at virtual times only where more than one queue has a thread.
@@ -151,7 +162,30 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 	if (waits && (!own || time_before(head_vtime(shared, cpu), head_vtime(own, cpu))) &&
 	    take_shared(cpu, shared, claimed, now))
 		return true;
-	return own && scx_bpf_dsq_move_to_local(own, 0);
+	if (own && scx_bpf_dsq_move_to_local(own, 0))
+		return true;
+	/* those in the pool's queue may run on its other CPUs only: then who else waits */
+	if (own >= DSQ_POOL && (take(DSQ_CPU | cpu) || take_from_pools(cpu)))
+		return true;
+	return own && waits && take_shared(cpu, shared, claimed, now);
+}
+
+/* Is a thread with @vtime, by the clock of @cpu, further behind than all of @dsq, if that is one?
+ */
+static bool is_behind(u64 vtime, u64 dsq, s32 cpu)
+{
+	return !dsq || !scx_bpf_dsq_nr_queued(dsq) || time_before(vtime, head_vtime(dsq, cpu));
+}
+
+/* ... than all in the queues that @cpu serves first? */
+static bool is_furthest_behind(u64 vtime, s32 cpu)
+{
+	u64 own = DSQ_CPU | cpu;
+
+	if (cpu_pools[slot(cpu)].pools)
+		own = first_with_pools(cpu, scx_bpf_dsq_nr_queued(own) ? own : 0);
+	return is_behind(vtime, own, cpu) &&
+	       (is_exclusive(cpu) || is_behind(vtime, DSQ_LLC | llc_of(cpu), cpu));
 }
 
 /* The @i-th cache after @llc, in a circle. */
@@ -205,7 +239,7 @@ static s32 pick_idle_on(const struct task_struct *p, u32 node)
  * The way out for who waits at @cpu although another idles: for a thread behind another
  * on its own CPU, for a short-flow thread while only claimed CPUs idle, for one that a
  * CPU just going idle did not see. A long-flow thread with a place stays on its node, see
- * spill_cost(). Called from ops.tick, where scx_bpf_select_cpu_and() is not allowed.
+ * spill_cost(). Called where scx_bpf_select_cpu_and() is not allowed.
  */
 static void rescue_from(u64 dsq, s32 cpu, u64 now)
 {
@@ -229,6 +263,20 @@ static void rescue_from(u64 dsq, s32 cpu, u64 now)
 	if (!is_exclusive(idle))
 		state_of(idle)->rescue_dsq = dsq;
 	scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+}
+
+/*
+ * The same for all but pools' queues, by the timer: no tick of ours comes where a CPU idles, or has
+ * a thread of another scheduling class.
+ */
+static void rescue_all(u64 now)
+{
+	s32 i;
+
+	bpf_for (i, 0, scx_bpf_nr_cpu_ids())
+		rescue_from(DSQ_CPU | i, i, now);
+	bpf_for (i, 0, nr_llcs)
+		rescue_from(DSQ_LLC | i, -1, now);
 }
 
 /* Called once from ops.init. */

@@ -33,13 +33,20 @@ char _license[] SEC("license") = "GPL";
 
 UEI_DEFINE(uei);
 
+/* That of run queues, which costs nothing to read and drifts from CLOCK_MONOTONIC, which NTP slews.
+ */
+static u64 clock_now(void)
+{
+	return scx_bpf_now();
+}
+
 s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct subject s;
 	s32 cpu, other;
 
 	look_at(&s, p);
-	end_sleep(p, s.task);
+	limit_lag(p, s.task);
 	if (goes_by_packets(&s)) {
 		cpu = long_target(p, s.task, s.now);
 		count_long(s.task, cpu);
@@ -157,7 +164,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	/* a pinned thread's wake-up does not pass through select_cpu */
 	if (is_pinned(p) && enq_flags & SCX_ENQ_WAKEUP) {
-		end_sleep(p, s.task);
+		limit_lag(p, s.task);
 		if (s.class != CLASS_NONE && may_preempt(p, &s, cpu, s.class == CLASS_LONG)) {
 			count(CNT_PREEMPT);
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
@@ -171,6 +178,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		s.task->queued_as = s.class;
 	}
 	set_clock(p, s.task, llc_of_queue(q.dsq, q.cpu));
+	limit_lag(p, s.task);
 	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, p->scx.dsq_vtime, enq_flags);
 	announce(p, &s, &q);
 }
@@ -216,12 +224,13 @@ static void resettle(u64 now)
 
 static int upkeep(void *map, int *key, struct core_timer *timer)
 {
-	u64 now = scx_bpf_now();
+	u64 now = clock_now();
 
 	if (refresh_cores(timer, now))
 		reserve_cores(now);
 	bpf_rcu_read_lock();
 	resettle(now);
+	rescue_all(now);
 	bpf_rcu_read_unlock();
 	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);
 	return 0;
@@ -261,20 +270,27 @@ static bool is_misplaced(struct task_struct *p, const struct subject *s, s32 cpu
 
 void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 {
-	u64 now = scx_bpf_now();
+	u64 now = clock_now();
 	bool claimed = is_claimed(cpu, now);
 	struct subject s;
+	bool stays;
 
-	if (take_from_crowd(cpu, claimed, now) || take_own(cpu, claimed, now))
+	if (take_from_crowd(cpu, claimed, now))
 		return;
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {
-		take_foreign(cpu, claimed, now);
+		if (!take_own(cpu, claimed, now))
+			take_foreign(cpu, claimed, now);
 		return;
 	}
 	look_at(&s, prev);
-	if (is_misplaced(prev, &s, cpu))
+	stays = !is_misplaced(prev, &s, cpu);
+	if (stays) {
+		end_slice(state_of(cpu), prev, now);
+		limit_lag(prev, s.task);
+	}
+	if (!(stays && is_furthest_behind(vtime_by_clock_of(cpu, prev, s.task), cpu)) &&
+	    (take_own(cpu, claimed, now) || !stays))
 		return;
-	end_slice(state_of(cpu), prev, now);
 	start_slice(state_of(cpu), prev, s.task, now);
 	scx_bpf_task_set_slice(prev, place_settings.slice_ns);
 }
@@ -323,7 +339,10 @@ void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 	struct cpu_state *state = state_of(scx_bpf_task_cpu(p));
 
 	count_busy_time(state, p);
-	end_slice(state, p, scx_bpf_now());
+	end_slice(state, p, clock_now());
+	/* what comes next may be of another scheduling class, and is not ours to preempt */
+	state->class = NR_CLASSES;
+	state->pinned = true;
 }
 
 void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)

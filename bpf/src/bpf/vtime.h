@@ -23,8 +23,12 @@ static inline u64 vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns)
 	return to + (ahead < -most ? -most : ahead > most ? most : ahead);
 }
 
-/* The time of a thread that slept, by a clock that shows @now: it may catch up by one slice. */
-static inline u64 vtime_awake(u64 vtime, u64 now, u64 slice_ns)
+/*
+ * The time of a thread that comes to wait, by a clock that shows @now: it may catch up by one
+ * slice. More would starve those who come after, of a CPU where threads have run less than
+ * elsewhere under the cache.
+ */
+static inline u64 vtime_limited(u64 vtime, u64 now, u64 slice_ns)
 {
 	u64 least = now - slice_ns;
 

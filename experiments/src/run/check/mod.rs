@@ -1,7 +1,8 @@
 //! `steer-bench lab test`: scx_steer in a guest, under traffic, through everything that must not
-//! harm it or the host: hot unload, a second instance, CPU hotplug, a NIC that disappears; and with
-//! policies for cgroups.
+//! harm it or the host: hot unload, a second instance, CPU hotplug, a NIC that disappears; with
+//! threads that only compute; and with policies for cgroups.
 
+mod fairness;
 mod policy;
 mod sizes;
 pub(crate) mod soak;
@@ -43,9 +44,11 @@ pub(crate) struct TestArgs {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 11] = [
+const CHECKS: [Check; 13] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("a second instance is refused", second_instance),
+    ("who comes to CPUs behind others' does not starve", fairness::newcomer),
+    ("two threads share a CPU by weight", fairness::weights),
     ("traffic passes", traffic),
     ("SIGTERM under traffic brings the default scheduler back", |bench| {
         unload(bench, libc::SIGTERM)
