@@ -138,10 +138,17 @@ static bool stays_spilled(const struct task_struct *p, struct task_ctx *task, u6
 	if (!task->spilled)
 		return false;
 	task->spilled =
-		may_run_on(p, task->target) && task->target != task->home.cpu &&
+		may_run_on(p, task->target) && !is_exclusive(task->target) &&
+		task->target != task->home.cpu &&
 		(now < task->spill_until_ns ||
 		 !loads_fit_together(state_of(task->home.cpu)->load, state_of(task->target)->load));
 	return task->spilled;
+}
+
+/* Is @target as near to the NIC as a long-flow thread wants it, and open to it still? */
+static bool may_keep(const struct task_struct *p, s32 target, u32 nic)
+{
+	return may_run_on(p, target) && is_nic_local(target, nic) && !is_exclusive(target);
 }
 
 /* The CPU a long-flow thread belongs on, or -1 if it has no NIC to be near to. */
@@ -170,9 +177,12 @@ static s32 long_target(struct task_struct *p, struct task_ctx *task, u64 now)
 		if (home != target)
 			task->left_home = -1;
 		target = home;
-	} else if (!may_run_on(p, target) || !is_nic_local(target, nic) || is_reserved(target)) {
+	} else if (!may_keep(p, target, nic) || is_reserved(target)) {
 		target = pick_nic_local(p, nic, now);
-		if (target < 0 && may_run_on(p, home))
+		/* one reserved core is as good as another: stay */
+		if (target >= 0 && is_reserved(target) && may_keep(p, task->target, nic))
+			target = task->target;
+		if (target < 0 && may_run_on(p, home) && !is_exclusive(home))
 			target = home;
 		else if (target >= 0 && target != home && target != task->target)
 			depart(task, now);
