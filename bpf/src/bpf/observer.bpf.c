@@ -47,6 +47,11 @@ static __always_inline const struct class_settings *classes(void)
 	return s;
 }
 
+static u64 clock_now(void)
+{
+	return bpf_ktime_get_ns();
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

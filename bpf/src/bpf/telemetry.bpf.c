@@ -6,4 +6,9 @@
 #include <bpf/bpf_tracing.h>
 #include "telemetry.bpf.h"
 
+static u64 clock_now(void)
+{
+	return bpf_ktime_get_ns();
+}
+
 char _license[] SEC("license") = "GPL";

@@ -49,6 +49,9 @@ static __always_inline bool is_internet_socket(const struct sock *sk)
 	return family == AF_INET || family == AF_INET6;
 }
 
+/* The clock of all time stamps of the object that this is part of: each object has one. */
+static u64 clock_now(void);
+
 /* Bring @sk's flow up to date with an event, classed by @classes; false if the event is not
  * traffic. */
 static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, int ret,
@@ -65,7 +68,7 @@ static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, 
 
 	flow_find_nic(f, sk);
 	t->bytes = ret;
-	t->now = bpf_ktime_get_ns();
+	t->now = clock_now();
 	t->direction = direction;
 	t->class_before = f->class;
 	t->turned = flow_account(f, classes, direction, t->bytes, t->now);

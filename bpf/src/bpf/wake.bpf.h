@@ -20,7 +20,7 @@ static void look_at(struct subject *s, struct task_struct *p)
 	struct thread_load *load;
 
 	s->task = ctx_of(p);
-	s->now = scx_bpf_now();
+	s->now = clock_now();
 	s->class = CLASS_NONE;
 	s->policy = s->task ? policy_of(p, &s->task->policy) : policy_at(0);
 	if (!s->task || s->policy->fair_only)
