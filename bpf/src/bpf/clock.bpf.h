@@ -28,12 +28,13 @@ static u64 vtime_at(const struct task_struct *p, const struct task_ctx *task, u3
 			place_settings.slice_ns);
 }
 
-/* The virtual time of the running thread @p as head_vtime() tells that of those who wait. */
-static u64 vtime_by_clock_of(s32 cpu, const struct task_struct *p, const struct task_ctx *task)
+/*
+ * @vtime by the clock of the cache @from, told by that of @to, to compare threads. Not
+ * bounded, as vtime_by() would: who has waited longest must not tie with who just came.
+ */
+static __always_inline u64 vtime_told_by(u32 to, u64 vtime, u32 from)
 {
-	u32 clock = task ? task->clock : 0;
-
-	return p->scx.dsq_vtime + clock_of(llc_of(cpu)) - clock_of(clock);
+	return vtime + clock_of(to) - clock_of(from);
 }
 
 /* From now on, the clock of @llc tells the time of @p. */

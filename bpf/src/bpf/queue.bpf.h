@@ -42,7 +42,7 @@ static __always_inline bool may_wait(u32 llc)
 	return *waiting_word(llc) & waiting_bit(llc);
 }
 
-/* Called after a thread was queued at @llc, before a CPU is woken for it. */
+/* Called when a thread is queued at @llc, before a CPU is woken for it. */
 static __always_inline void note_waiting(u32 llc)
 {
 	if (!may_wait(llc))
@@ -63,16 +63,14 @@ static __always_inline bool take(u64 dsq)
 }
 
 /*
- * Virtual time of the first thread of @dsq, by the clock of @cpu, or the far future. Not
- * bounded, as vtime_by() would: who has waited longest must not tie with who just came.
- * Global for the verifier's sake, as pick_nic_local().
+ * Virtual time of the first thread of @dsq, by the clock of @cpu, or ~0. Global for the
+ * verifier's sake, as pick_nic_local().
  */
 __weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
-	u64 shift = clock_of(llc_of(cpu)) - clock_of(llc_of_queue(dsq, cpu));
 
-	return p ? p->scx.dsq_vtime + shift : ~0ULL;
+	return p ? vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, llc_of_queue(dsq, cpu)) : ~0ULL;
 }
 
 /* How far into a queue a claimed CPU looks for a thread that it may run. */
@@ -170,8 +168,7 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 	return own && waits && take_shared(cpu, shared, claimed, now);
 }
 
-/* Is a thread with @vtime, by the clock of @cpu, further behind than all of @dsq, if that is one?
- */
+/* Is @vtime, by the clock of @cpu, further behind than all of @dsq? 0: no queue. */
 static bool is_behind(u64 vtime, u64 dsq, s32 cpu)
 {
 	return !dsq || !scx_bpf_dsq_nr_queued(dsq) || time_before(vtime, head_vtime(dsq, cpu));
@@ -275,8 +272,12 @@ static void rescue_all(u64 now)
 
 	bpf_for (i, 0, scx_bpf_nr_cpu_ids())
 		rescue_from(DSQ_CPU | i, i, now);
-	bpf_for (i, 0, nr_llcs)
+	bpf_for (i, 0, nr_llcs) {
+		/* a CPU that found nothing took the bit of a thread not queued yet */
+		if (scx_bpf_dsq_nr_queued(DSQ_LLC | i))
+			note_waiting(i);
 		rescue_from(DSQ_LLC | i, -1, now);
+	}
 }
 
 /* Called once from ops.init. */

@@ -33,8 +33,7 @@ char _license[] SEC("license") = "GPL";
 
 UEI_DEFINE(uei);
 
-/* That of run queues, which costs nothing to read and drifts from CLOCK_MONOTONIC, which NTP slews.
- */
+/* Of run queues: costs nothing to read, but drifts from CLOCK_MONOTONIC, which NTP slews. */
 static u64 clock_now(void)
 {
 	return scx_bpf_now();
@@ -272,8 +271,9 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 {
 	u64 now = clock_now();
 	bool claimed = is_claimed(cpu, now);
+	struct cpu_state *state = state_of(cpu);
 	struct subject s;
-	bool stays;
+	u64 vtime;
 
 	if (take_from_crowd(cpu, claimed, now))
 		return;
@@ -283,15 +283,16 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	look_at(&s, prev);
-	stays = !is_misplaced(prev, &s, cpu);
-	if (stays) {
-		end_slice(state_of(cpu), prev, now);
-		limit_lag(prev, s.task);
-	}
-	if (!(stays && is_furthest_behind(vtime_by_clock_of(cpu, prev, s.task), cpu)) &&
-	    (take_own(cpu, claimed, now) || !stays))
+	if (is_misplaced(prev, &s, cpu)) {
+		take_own(cpu, claimed, now); /* if there is nothing, steer_enqueue still moves it */
 		return;
-	start_slice(state_of(cpu), prev, s.task, now);
+	}
+	end_slice(state, prev, now);
+	limit_lag(prev, s.task);
+	vtime = vtime_told_by(llc_of(cpu), prev->scx.dsq_vtime, state->clock);
+	if (!is_furthest_behind(vtime, cpu) && take_own(cpu, claimed, now))
+		return;
+	start_slice(state, prev, s.task, now);
 	scx_bpf_task_set_slice(prev, place_settings.slice_ns);
 }
 
