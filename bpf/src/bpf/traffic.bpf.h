@@ -52,8 +52,7 @@ static __always_inline bool is_internet_socket(const struct sock *sk)
 /* The clock of all time stamps of the object that this is part of: each object has one. */
 static u64 clock_now(void);
 
-/* Bring @sk's flow up to date with an event, classed by @classes; false if the event is not
- * traffic. */
+/* Bring @sk's flow up to date with an event, classed by @classes; false if that is no traffic. */
 static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, int ret,
 					    u8 direction, const struct class_settings *classes)
 {
