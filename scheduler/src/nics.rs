@@ -45,11 +45,10 @@ impl Nics {
         if devices == self.devices {
             return Ok(None);
         }
-        let new = if devices.interfaces == self.devices.interfaces {
-            // routes, or the NAPI contexts of a NIC that went down and up
+        let new = if devices.nics().eq(self.devices.nics()) {
+            // containers' interfaces come and go; what was learned of the NICs is kept then
             None
         } else {
-            // containers' interfaces come and go; what was learned of the NICs is kept then
             Some(Plan::new(&Machine::live()?)).filter(|new| new != plan)
         };
         if let Some(plan) = &new {

@@ -50,6 +50,13 @@ impl NetworkDevices {
             namespace: root::inode(&root.path("proc/self/ns/net"))?,
         })
     }
+
+    /// The numbers and names of the interfaces that are NICs.
+    pub fn nics(&self) -> impl Iterator<Item = (u32, &str)> {
+        let numbered = self.interfaces.iter();
+        let nics = numbered.filter(|(_, interface)| interface.nics.contains(&interface.name));
+        nics.map(|(&ifindex, interface)| (ifindex, interface.name.as_str()))
+    }
 }
 
 fn interfaces(root: &Root) -> Result<BTreeMap<u32, Interface>, Error> {
@@ -113,6 +120,15 @@ mod tests {
         let found = interfaces(&Root::recorded("stacked-sysfs")).unwrap();
         assert_eq!(found[&4].name, "bond0");
         assert!(found.values().all(|interface| interface.name != "bonding_masters"));
+    }
+
+    #[test]
+    fn nics_are_told_from_what_stands_on_them() {
+        let interfaces = interfaces(&Root::recorded("stacked-sysfs")).unwrap();
+        let (napis, smallest_napi, routes, namespace) = (BTreeMap::new(), None, None, None);
+        let devices = NetworkDevices { interfaces, napis, smallest_napi, routes, namespace };
+        let names: Vec<_> = devices.nics().map(|(_, name)| name).collect();
+        assert_eq!(names, ["eth0", "eth1"]);
     }
 
     #[test]
