@@ -21,6 +21,10 @@
  * A class decides only where a thread runs and whether its wake-up may preempt; time
  * is shared by weight whatever the class (queue.bpf.h).
  *
+ * The kernel may wake a thread on the CPU it is meant for, and one that is still going to sleep
+ * without select_cpu (SCX_OPS_ALLOW_QUEUED_WAKEUP): the CPU that handles packets does not take
+ * other CPUs' locks then.
+ *
  * Wins where threads that move bulk data share a host with others. Not honoured:
  * weights of cgroups (cpu.weight); a thread's own nice value is.
  */
@@ -69,8 +73,7 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (s.class == CLASS_SHORT || s.policy->urgent) {
 		cpu = pick_preemptible(p, &s, prev_cpu);
 		if (cpu >= 0) {
-			count(CNT_PREEMPT);
-			run_there(p, &s, cpu, SCX_ENQ_PREEMPT);
+			preempt(p, &s, cpu, 0);
 			return cpu;
 		}
 	}
@@ -115,12 +118,13 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 			return;
 	}
 	q->cpu = any_free(p, cpu, s->now);
-	if (q->cpu >= 0) {
-		q->dsq = DSQ_LLC | llc_of(q->cpu);
-	} else {
-		/* all that it may use is claimed */
+	if (q->cpu < 0 || (q->cpu == cpu && state_of(cpu)->preempted)) {
+		/* all that it may use is claimed; or it goes on where its data is, as who comes
+		 * before it is soon done */
 		q->cpu = cpu;
 		q->dsq = DSQ_CPU | cpu;
+	} else {
+		q->dsq = DSQ_LLC | llc_of(q->cpu);
 	}
 }
 
@@ -161,13 +165,12 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 		return;
 	}
-	/* a pinned thread's wake-up does not pass through select_cpu */
-	if (is_pinned(p) && enq_flags & SCX_ENQ_WAKEUP) {
+	/* select_cpu is passed by for a pinned thread, and for one that is still going to sleep */
+	if (enq_flags & SCX_ENQ_WAKEUP && !__COMPAT_is_enq_cpu_selected(enq_flags)) {
 		limit_lag(p, s.task);
-		if (s.class != CLASS_NONE && may_preempt(p, &s, cpu, s.class == CLASS_LONG)) {
-			count(CNT_PREEMPT);
-			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
-					   enq_flags | SCX_ENQ_PREEMPT);
+		if (s.class != CLASS_NONE && q.cpu == cpu &&
+		    may_preempt(p, &s, cpu, s.class == CLASS_LONG)) {
+			preempt(p, &s, cpu, enq_flags);
 			return;
 		}
 	}
@@ -328,6 +331,7 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 	look_at(&s, p);
 	start_slice(state, p, s.task, s.now);
 	state->exec_mark = p->se.sum_exec_runtime;
+	state->preempted = false;
 	note_running(state, p, s.class);
 	state->pool = s.policy->pool;
 	state->pinned = is_pinned(p);
@@ -394,5 +398,6 @@ SCX_OPS_DEFINE(steer_ops, .select_cpu = (void *)steer_select_cpu, .enqueue = (vo
 	       .dispatch = (void *)steer_dispatch, .tick = (void *)steer_tick,
 	       .running = (void *)steer_running, .stopping = (void *)steer_stopping,
 	       .enable = (void *)steer_enable, .init_task = (void *)steer_init_task,
-	       .init = (void *)steer_init, .exit = (void *)steer_exit, .flags = SCX_OPS_ENQ_LAST,
-	       .timeout_ms = 10000U, .name = "scx_steer");
+	       .init = (void *)steer_init, .exit = (void *)steer_exit,
+	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ALLOW_QUEUED_WAKEUP, .timeout_ms = 10000U,
+	       .name = "scx_steer");

@@ -40,11 +40,19 @@ static __always_inline bool goes_by_packets(const struct subject *s)
 	return s->class == CLASS_LONG && s->task && (!s->policy->pool || s->policy->near_nic);
 }
 
-/* On @cpu, which select_cpu returns, as soon as it is free; or at once, ahead of what runs. */
+/* On @cpu, which select_cpu returns or enqueue is called on, as soon as it is free. */
 static void run_there(struct task_struct *p, const struct subject *s, s32 cpu, u64 enq_flags)
 {
 	set_clock(p, s->task, llc_of(cpu));
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
+}
+
+/* On @cpu at once, ahead of what runs there, as may_preempt() allows. */
+static void preempt(struct task_struct *p, const struct subject *s, s32 cpu, u64 enq_flags)
+{
+	count(CNT_PREEMPT);
+	state_of(cpu)->preempted = s->class == CLASS_SHORT;
+	run_there(p, s, cpu, enq_flags | SCX_ENQ_PREEMPT);
 }
 
 /*
@@ -91,8 +99,7 @@ static s32 wake_on(struct task_struct *p, const struct subject *s, s32 cpu, bool
 	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
 		run_there(p, s, cpu, 0);
 	} else if (may_preempt(p, s, cpu, owner)) {
-		count(CNT_PREEMPT);
-		run_there(p, s, cpu, SCX_ENQ_PREEMPT);
+		preempt(p, s, cpu, 0);
 	}
 	return cpu;
 }
