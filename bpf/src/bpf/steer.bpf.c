@@ -21,9 +21,8 @@
  * A class decides only where a thread runs and whether its wake-up may preempt; time
  * is shared by weight whatever the class (queue.bpf.h).
  *
- * The kernel may wake a thread on the CPU it is meant for, and one that is still going to sleep
- * without select_cpu (SCX_OPS_ALLOW_QUEUED_WAKEUP): the CPU that handles packets does not take
- * other CPUs' locks then.
+ * Wake-ups of threads for other caches' or idle CPUs end on these (queued wake-ups,
+ * SCX_OPS_ALLOW_QUEUED_WAKEUP): who handles packets does not take the locks of their queues.
  *
  * Wins where threads that move bulk data share a host with others. Not honoured:
  * weights of cgroups (cpu.weight); a thread's own nice value is.
@@ -53,8 +52,10 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (goes_by_packets(&s)) {
 		cpu = long_target(p, s.task, s.now);
 		count_long(s.task, cpu);
-		if (cpu >= 0)
-			return wake_on(p, &s, cpu, true);
+		if (cpu >= 0) {
+			wake_on(p, &s, cpu, true, 0);
+			return cpu;
+		}
 	}
 	if (s.policy->pool) {
 		cpu = wake_in_pool(p, &s, prev_cpu);
@@ -118,7 +119,7 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 			return;
 	}
 	q->cpu = any_free(p, cpu, s->now);
-	if (q->cpu < 0 || (q->cpu == cpu && state_of(cpu)->preempted)) {
+	if (q->cpu < 0 || (q->cpu == cpu && state_of(cpu)->preempted && scx_bpf_task_running(p))) {
 		/* all that it may use is claimed; or it goes on where its data is, as who comes
 		 * before it is soon done */
 		q->cpu = cpu;
@@ -165,14 +166,16 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 		return;
 	}
-	/* select_cpu is passed by for a pinned thread, and for one that is still going to sleep */
+	/*
+	 * Select_cpu was passed by, for a pinned thread or one still going to sleep. Or it left @p
+	 * to be queued, and the kernel has lost that: then this looks once more.
+	 */
 	if (enq_flags & SCX_ENQ_WAKEUP && !__COMPAT_is_enq_cpu_selected(enq_flags)) {
+		bool owner = goes_by_packets(&s) || (is_pinned(p) && s.class == CLASS_LONG);
+
 		limit_lag(p, s.task);
-		if (s.class != CLASS_NONE && q.cpu == cpu &&
-		    may_preempt(p, &s, cpu, s.class == CLASS_LONG)) {
-			preempt(p, &s, cpu, enq_flags);
+		if (q.cpu == cpu && wake_on(p, &s, cpu, owner, enq_flags))
 			return;
-		}
 	}
 
 	if (s.task) {

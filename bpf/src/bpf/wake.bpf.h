@@ -93,15 +93,23 @@ static s32 pick_preemptible(const struct task_struct *p, const struct subject *s
 	return -1;
 }
 
-/* Wake @p on @cpu: at once where that idles or may be preempted, else in the queue. */
-static s32 wake_on(struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
+/*
+ * Wake @p on @cpu, if that idles, or if @p is one that preempts and may do so there. Else it
+ * is still to be queued.
+ */
+static bool wake_on(struct task_struct *p, const struct subject *s, s32 cpu, bool owner,
+		    u64 enq_flags)
 {
-	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
-		run_there(p, s, cpu, 0);
-	} else if (may_preempt(p, s, cpu, owner)) {
-		preempt(p, s, cpu, 0);
-	}
-	return cpu;
+	bool preempts =
+		owner || s->class == CLASS_SHORT || s->policy->urgent || s->policy->owns_pool;
+
+	if (scx_bpf_test_and_clear_cpu_idle(cpu))
+		run_there(p, s, cpu, enq_flags);
+	else if (preempts && may_preempt(p, s, cpu, owner))
+		preempt(p, s, cpu, enq_flags);
+	else
+		return false;
+	return true;
 }
 
 /* For a thread whose policy names a pool: a CPU of that, or -1 if it may use none. */
@@ -116,8 +124,7 @@ static s32 wake_in_pool(struct task_struct *p, const struct subject *s, s32 prev
 	cpu = any_in_pool(p, s->policy->pool, prev_cpu);
 	if (cpu < 0)
 		return cpu;
-	if (s->class == CLASS_SHORT || s->policy->urgent || s->policy->owns_pool)
-		wake_on(p, s, cpu, false);
+	wake_on(p, s, cpu, false, 0);
 	return cpu;
 }
 
