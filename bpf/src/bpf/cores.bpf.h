@@ -63,7 +63,7 @@ struct cpu_state {
 	u8 pool;	/* its policy's */
 	bool pinned;
 	bool makes_load;
-	bool preempted; /* it is, for a short-flow thread, which is soon done */
+	bool preempted; /* it is, for one that is soon done */
 } __attribute__((aligned(64)));
 
 static struct cpu_state cpu_states[MAX_CPUS];

@@ -90,21 +90,37 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		}
 	}
 	count(s.class == CLASS_SHORT ? CNT_SHORT_QUEUED : CNT_NONE_QUEUED);
+	if (other < 0)
+		other = any_shared(p, prev_cpu);
 	if (other >= 0)
 		return other;
-	return may_run_on(p, prev_cpu) ? prev_cpu : (s32)bpf_cpumask_first(p->cpus_ptr);
+	return allowed(p, prev_cpu);
 }
 
 /* Where a thread waits: the queue, and a CPU that serves it. */
 struct queue {
 	u64 dsq;
 	s32 cpu;
+	bool resumes;
 };
+
+/*
+ * Does @p, which gives up @cpu, go on there where its data is, once the thread that preempted it
+ * is done? That moves data, so it is soon. Not for ever: after lend_after_ns another CPU may
+ * have more room.
+ */
+static bool resumes(const struct task_struct *p, const struct subject *s, s32 cpu)
+{
+	return state_of(cpu)->preempted && scx_bpf_task_running(p) && s->class == CLASS_NONE &&
+	       s->task && s->now < s->task->queued_ns + place_settings.lend_after_ns &&
+	       !is_exclusive(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
 
 /* By placement or affinity on one CPU; by policy in a pool; else with the CPUs of a cache. */
 static void choose_queue(struct queue *q, struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	q->cpu = -1;
+	q->resumes = false;
 	if (is_pinned(p))
 		q->cpu = cpu;
 	else if (goes_by_packets(s))
@@ -119,15 +135,26 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 		if (q->cpu >= 0)
 			return;
 	}
-	q->cpu = any_free(p, cpu, s->now);
-	if (q->cpu < 0 || (q->cpu == cpu && state_of(cpu)->preempted && scx_bpf_task_running(p))) {
-		/* all that it may use is claimed; or it goes on where its data is, as who comes
-		 * before it is soon done */
+	if (resumes(p, s, cpu)) {
+		q->resumes = true;
 		q->cpu = cpu;
 		q->dsq = DSQ_CPU | cpu;
-	} else {
-		q->dsq = DSQ_LLC | llc_of(q->cpu);
+		return;
 	}
+	q->cpu = any_free(p, cpu, s->now);
+	if (q->cpu >= 0) {
+		q->dsq = DSQ_LLC | llc_of(q->cpu);
+		return;
+	}
+	/* all that it may use is claimed: those under the cache take it, unless it is short */
+	q->cpu = any_shared(p, cpu);
+	if (q->cpu >= 0 && s->class != CLASS_SHORT) {
+		q->dsq = DSQ_LLC | llc_of(q->cpu);
+		return;
+	}
+	if (q->cpu < 0)
+		q->cpu = cpu;
+	q->dsq = DSQ_CPU | q->cpu;
 }
 
 /* A CPU that went idle since select_cpu looked has not seen what was just queued. */
@@ -142,7 +169,11 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 		idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0)
 					       : pick_shared_idle(p, q->cpu);
 	}
-	scx_bpf_kick_cpu(idle >= 0 ? idle : q->cpu, SCX_KICK_IDLE);
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	/* a CPU that just gives up @p looks by itself */
+	else if (q->cpu != scx_bpf_task_cpu(p) || !scx_bpf_task_running(p))
+		scx_bpf_kick_cpu(q->cpu, SCX_KICK_IDLE);
 }
 
 void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
@@ -180,7 +211,8 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 
 	if (s.task) {
-		s.task->queued_ns = s.now;
+		if (!q.resumes)
+			s.task->queued_ns = s.now;
 		s.task->queued_as = s.class;
 	}
 	set_clock(p, s.task, llc_of_queue(q.dsq, q.cpu));

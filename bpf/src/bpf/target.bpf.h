@@ -239,4 +239,24 @@ static s32 any_free(const struct task_struct *p, s32 cpu, u64 now)
 	return free < scx_bpf_nr_cpu_ids() ? (s32)free : -1;
 }
 
+/* Some CPU @p may use that is not exclusive, claimed as it may be: @cpu if it is one; or < 0. */
+static __noinline s32 any_shared(const struct task_struct *p, s32 cpu)
+{
+	struct bpf_cpumask *mask;
+	u32 shared = ~0U;
+
+	if (!is_exclusive(cpu) && may_run_on(p, cpu))
+		return cpu;
+	mask = shared_cpus;
+	if (mask)
+		shared = bpf_cpumask_any_and_distribute(cast_mask(mask), p->cpus_ptr);
+	return shared < scx_bpf_nr_cpu_ids() ? (s32)shared : -1;
+}
+
+/* @cpu, if @p may use it, else some that it may. */
+static s32 allowed(const struct task_struct *p, s32 cpu)
+{
+	return may_run_on(p, cpu) ? cpu : (s32)bpf_cpumask_first(p->cpus_ptr);
+}
+
 #endif /* __STEER_TARGET_BPF_H */

@@ -26,7 +26,7 @@ struct task_ctx {
 	u64 judge_ns;	    /* when that is next looked at */
 	u64 probe_until_ns; /* until then, take the NIC's steering as following threads */
 	u64 spill_until_ns; /* until then at least, a spilled thread stays away from its home */
-	u64 queued_ns;	    /* when it last began to wait in a queue */
+	u64 queued_ns;	    /* when it last began to wait in a queue, but to resume */
 	u32 counted_window; /* the last window it was counted in (cores.bpf.h), and where */
 	s32 counted_cpu;
 	struct policy_cache policy;

@@ -11,14 +11,27 @@
 /* How long a thread waits in a pool's queue before it gets that of one CPU. */
 #define POOL_WAIT_NS (100 * 1000 * 1000ULL)
 
+/* @p, to which @it points, goes on waiting at @cpu, by its clock. */
+static __always_inline void settle_at(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+				      struct task_ctx *task, s32 cpu)
+{
+	u32 llc = llc_of(cpu);
+
+	scx_bpf_dsq_move_set_vtime(it, vtime_at(p, task, llc));
+	if (!scx_bpf_dsq_move_vtime(it, p, DSQ_CPU | cpu, 0))
+		return;
+	task->clock = llc;
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
 /*
  * Threads that wait in vain for a pool, since a change of policies: it is theirs no
- * longer, or is ordered by another clock. They go on waiting at one CPU, by its clock.
+ * longer, or is ordered by another clock.
  */
 static void resettle(u64 now)
 {
 	struct task_struct *p;
-	u32 pool, llc;
+	u32 pool;
 
 	bpf_for (pool, 1, MAX_POOLS + 1) {
 		u64 dsq = DSQ_POOL | pool;
@@ -37,24 +50,42 @@ static void resettle(u64 now)
 				continue;
 			if (own >= 0)
 				cpu = own;
-			llc = llc_of(cpu);
-			scx_bpf_dsq_move_set_vtime(BPF_FOR_EACH_ITER, vtime_at(p, task, llc));
-			if (!scx_bpf_dsq_move_vtime(BPF_FOR_EACH_ITER, p, DSQ_CPU | cpu, 0))
-				continue;
-			task->clock = llc;
-			scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+			settle_at(BPF_FOR_EACH_ITER, p, task, cpu);
 		}
+	}
+}
+
+/*
+ * The same for who waits first under a cache, where all CPUs that it may use have become
+ * exclusive since.
+ */
+static void resettle_first(u64 dsq)
+{
+	struct task_struct *p;
+
+	if (!scx_bpf_dsq_nr_queued(dsq))
+		return;
+	bpf_for_each (scx_dsq, p, dsq, 0) {
+		struct task_ctx *task = ctx_of(p);
+		s32 cpu = scx_bpf_task_cpu(p);
+
+		if (task && any_shared(p, cpu) < 0)
+			settle_at(BPF_FOR_EACH_ITER, p, task, allowed(p, cpu));
+		break;
 	}
 }
 
 static int upkeep(void *map, int *key, struct core_timer *timer)
 {
 	u64 now = clock_now();
+	s32 llc;
 
 	if (refresh_cores(timer, now))
 		reserve_cores(now);
 	bpf_rcu_read_lock();
 	resettle(now);
+	bpf_for (llc, 0, nr_llcs)
+		resettle_first(DSQ_LLC | llc);
 	rescue_all(now);
 	bpf_rcu_read_unlock();
 	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);

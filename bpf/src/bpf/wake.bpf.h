@@ -51,7 +51,7 @@ static void run_there(struct task_struct *p, const struct subject *s, s32 cpu, u
 static void preempt(struct task_struct *p, const struct subject *s, s32 cpu, u64 enq_flags)
 {
 	count(CNT_PREEMPT);
-	state_of(cpu)->preempted = s->class == CLASS_SHORT;
+	state_of(cpu)->preempted = !s->policy->owns_pool;
 	run_there(p, s, cpu, enq_flags | SCX_ENQ_PREEMPT);
 }
 

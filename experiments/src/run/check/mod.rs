@@ -44,7 +44,7 @@ pub(crate) struct TestArgs {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("a second instance is refused", second_instance),
     ("who comes to CPUs behind others' does not starve", fairness::newcomer),
@@ -58,6 +58,7 @@ const CHECKS: [Check; 13] = [
     ("it outlives its NIC", nic_disappears),
     ("a server declared long is placed as one, its twin is not", policy::declared_class),
     ("an exclusive pool is its cgroup's alone", policy::exclusive_pool),
+    ("who may use exclusive CPUs only does not starve", policy::locked_in),
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
     ("a bad policy keeps the old one in force", policy::bad_policy),
 ];

@@ -69,6 +69,27 @@ pub(super) fn exclusive_pool(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn locked_in(bench: &mut Bench) -> Result<()> {
+    // three on each of the CPUs, so that some wait, and for CPUs that are shared
+    let busy = "mkdir -p /sys/fs/cgroup/lab/x; for n in 1 2 3 4 5 6; do \
+        taskset c sh -c 'while :; do :; done' & done; jobs -p > /tmp/locked-in; wait";
+    bench.guest.link.spawn("busy", &["sh", "-c", busy])?;
+    script(bench, "until grep -q . /tmp/locked-in; do sleep 0.2; done; sleep 2")?;
+    write(bench, "[[rule]]\ncgroup = \"lab/**\"\npool = \"2-3\"\nexclusive = true")?;
+    bench.guest.link.expect(JOB, "[INFO] policy: 1 rule holds", PATIENCE)?;
+    let starved = script(
+        bench,
+        "ran() { for p in $(cat /tmp/locked-in); do cut -d' ' -f1 /proc/$p/schedstat; done; }; \
+         sleep 1; ran > /tmp/before; sleep 8; ran > /tmp/after; \
+         paste /tmp/before /tmp/after | awk '$1 == $2' | wc -l; rm /tmp/locked-in",
+    )?;
+    bench.guest.link.signal("busy", libc::SIGKILL)?;
+    bench.guest.link.wait("busy", PATIENCE)?;
+    script(bench, "rmdir /sys/fs/cgroup/lab/x /sys/fs/cgroup/lab")?;
+    ensure!(starved.trim() == "0", "of six threads, {} did not run in 8 s", starved.trim());
+    bench.in_force()
+}
+
 /// A server in a cgroup of its own: name of both, port of its RPC service.
 const TWINS: [(&str, u16); 2] = [("declared", 5411), ("plain", 5412)];
 
