@@ -53,10 +53,8 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (goes_by_packets(&s)) {
 		cpu = long_target(p, s.task, s.now);
 		count_long(s.task, cpu);
-		if (cpu >= 0) {
-			wake_on(p, &s, cpu, true, 0);
-			return cpu;
-		}
+		if (cpu >= 0)
+			return decide(&s, cpu, wake_at(p, &s, cpu, true));
 	}
 	if (s.policy->pool) {
 		cpu = wake_in_pool(p, &s, prev_cpu);
@@ -69,15 +67,12 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	cpu = pick_free_idle(p, prev_cpu, wake_flags);
 	if (cpu >= 0) {
 		count(s.class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
-		run_there(p, &s, cpu, 0);
-		return cpu;
+		return decide(&s, cpu, WAKE_RUN);
 	}
 	if (s.class == CLASS_SHORT || s.policy->urgent) {
 		cpu = pick_preemptible(p, &s, prev_cpu);
-		if (cpu >= 0) {
-			preempt(p, &s, cpu, 0);
-			return cpu;
-		}
+		if (cpu >= 0)
+			return decide(&s, cpu, preempt(&s, cpu));
 	}
 	other = any_free(p, prev_cpu, s.now);
 	/* where all that it may use is claimed, keeping the kinds apart has nothing left to win */
@@ -85,16 +80,13 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		cpu = pick_shared_idle(p, prev_cpu);
 		if (cpu >= 0) {
 			count(s.class == CLASS_SHORT ? CNT_SHORT_LENT : CNT_NONE_LENT);
-			run_there(p, &s, cpu, 0);
-			return cpu;
+			return decide(&s, cpu, WAKE_RUN);
 		}
 	}
 	count(s.class == CLASS_SHORT ? CNT_SHORT_QUEUED : CNT_NONE_QUEUED);
 	if (other < 0)
 		other = any_shared(p, prev_cpu);
-	if (other >= 0)
-		return other;
-	return allowed(p, prev_cpu);
+	return decide(&s, other >= 0 ? other : allowed(p, prev_cpu), WAKE_QUEUE);
 }
 
 /* Where a thread waits: the queue, and a CPU that serves it. */
@@ -179,9 +171,13 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
+	struct task_ctx *task = ctx_of(p);
+	enum wake wake = decided(task, cpu);
 	struct subject s;
 	struct queue q;
 
+	if (run_here(p, task, wake, enq_flags))
+		return;
 	if (is_per_cpu_kthread(p)) {
 		count(CNT_KTHREAD);
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
@@ -198,15 +194,12 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 		return;
 	}
-	/*
-	 * Select_cpu was passed by, for a pinned thread or one still going to sleep. Or it left @p
-	 * to be queued, and the kernel has lost that: then this looks once more.
-	 */
-	if (enq_flags & SCX_ENQ_WAKEUP && !__COMPAT_is_enq_cpu_selected(enq_flags)) {
+	/* select_cpu was passed by, for a pinned thread or one still going to sleep */
+	if (enq_flags & SCX_ENQ_WAKEUP && wake == WAKE_UNSEEN) {
 		bool owner = goes_by_packets(&s) || (is_pinned(p) && s.class == CLASS_LONG);
 
 		limit_lag(p, s.task);
-		if (q.cpu == cpu && wake_on(p, &s, cpu, owner, enq_flags))
+		if (q.cpu == cpu && run_here(p, s.task, wake_at(p, &s, cpu, owner), enq_flags))
 			return;
 	}
 
@@ -324,8 +317,10 @@ void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)
 	u32 llc = llc_of(scx_bpf_task_cpu(p));
 
 	scx_bpf_task_set_dsq_vtime(p, clock_of(llc));
-	if (task)
+	if (task) {
 		task->clock = llc;
+		task->wake = WAKE_UNSEEN;
+	}
 }
 
 s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_args *args)

@@ -17,6 +17,14 @@ struct policy_cache {
 /* How many of its last bursts are kept per thread, for `policy explain`. */
 enum { KEPT_BURSTS = 4 };
 
+/* What select_cpu decided for a thread that wakes. */
+enum wake {
+	WAKE_UNSEEN, /* nothing: it was passed by */
+	WAKE_QUEUE,  /* to wait */
+	WAKE_RUN,    /* to run at once */
+	WAKE_PREEMPT /* ... in place of who runs there */
+};
+
 /* What the scheduler knows of a thread. */
 struct task_ctx {
 	struct thread_load load;
@@ -34,7 +42,9 @@ struct task_ctx {
 	u32 newest_burst;	 /* index of the last, counted on without end */
 	bool spilled;		 /* left its saturated home, and its packets stayed */
 	u8 queued_as;		 /* its class when it began to wait */
-	u32 clock;		 /* the cache by whose clock its virtual time is told */
+	u8 wake;		 /* enum wake, until enqueue does it, on the CPU wake_cpu */
+	s32 wake_cpu;
+	u32 clock; /* the cache by whose clock its virtual time is told */
 };
 
 #endif /* __STEER_TASK_H */

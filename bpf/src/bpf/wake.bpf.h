@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Waking a thread: what is known of it, and whom it may preempt.
+ * Waking a thread: what is known of it, and whom it may preempt. Select_cpu decides, enqueue does
+ * it: a queued wake-up is between the two when a scheduler is unloaded, and what select_cpu had
+ * inserted by then would be left for the next scheduler (kernels without 7e0ffb72de8a).
  */
 #ifndef __STEER_WAKE_BPF_H
 #define __STEER_WAKE_BPF_H
@@ -38,21 +40,6 @@ static void look_at(struct subject *s, struct task_struct *p)
 static __always_inline bool goes_by_packets(const struct subject *s)
 {
 	return s->class == CLASS_LONG && s->task && (!s->policy->pool || s->policy->near_nic);
-}
-
-/* On @cpu, which select_cpu returns or enqueue is called on, as soon as it is free. */
-static void run_there(struct task_struct *p, const struct subject *s, s32 cpu, u64 enq_flags)
-{
-	set_clock(p, s->task, llc_of(cpu));
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
-}
-
-/* On @cpu at once, ahead of what runs there, as may_preempt() allows. */
-static void preempt(struct task_struct *p, const struct subject *s, s32 cpu, u64 enq_flags)
-{
-	count(CNT_PREEMPT);
-	state_of(cpu)->preempted = !s->policy->owns_pool;
-	run_there(p, s, cpu, enq_flags | SCX_ENQ_PREEMPT);
 }
 
 /*
@@ -93,22 +80,57 @@ static s32 pick_preemptible(const struct task_struct *p, const struct subject *s
 	return -1;
 }
 
-/*
- * Wake @p on @cpu, if that idles, or if @p is one that preempts and may do so there. Else it
- * is still to be queued.
- */
-static bool wake_on(struct task_struct *p, const struct subject *s, s32 cpu, bool owner,
-		    u64 enq_flags)
+/* Who runs on @cpu makes way for the thread. */
+static enum wake preempt(const struct subject *s, s32 cpu)
+{
+	state_of(cpu)->preempted = !s->policy->owns_pool;
+	return WAKE_PREEMPT;
+}
+
+/* How @p wakes on @cpu: at once, if that idles, or if @p is one that preempts and may. */
+static enum wake wake_at(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
 	bool preempts =
 		owner || s->class == CLASS_SHORT || s->policy->urgent || s->policy->owns_pool;
 
 	if (scx_bpf_test_and_clear_cpu_idle(cpu))
-		run_there(p, s, cpu, enq_flags);
-	else if (preempts && may_preempt(p, s, cpu, owner))
-		preempt(p, s, cpu, enq_flags);
-	else
+		return WAKE_RUN;
+	return preempts && may_preempt(p, s, cpu, owner) ? preempt(s, cpu) : WAKE_QUEUE;
+}
+
+/* For enqueue to do on @cpu, which select_cpu returns. */
+static s32 decide(const struct subject *s, s32 cpu, enum wake wake)
+{
+	if (s->task) {
+		s->task->wake = wake;
+		s->task->wake_cpu = cpu;
+	}
+	return cpu;
+}
+
+/* What select_cpu decided for a thread that is now enqueued on @cpu, once. */
+static enum wake decided(struct task_ctx *task, s32 cpu)
+{
+	enum wake wake = WAKE_UNSEEN;
+
+	if (task && task->wake_cpu == cpu)
+		wake = task->wake;
+	if (task)
+		task->wake = WAKE_UNSEEN;
+	return wake;
+}
+
+/* Run @p on its CPU at once, if it is to: else it is still to be queued. */
+static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wake, u64 enq_flags)
+{
+	if (wake < WAKE_RUN)
 		return false;
+	if (wake == WAKE_PREEMPT) {
+		count(CNT_PREEMPT);
+		enq_flags |= SCX_ENQ_PREEMPT;
+	}
+	set_clock(p, task, llc_of(scx_bpf_task_cpu(p)));
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
 	return true;
 }
 
@@ -117,15 +139,10 @@ static s32 wake_in_pool(struct task_struct *p, const struct subject *s, s32 prev
 {
 	s32 cpu = pick_idle_in_pool(p, s->policy->pool, prev_cpu);
 
-	if (cpu >= 0) {
-		run_there(p, s, cpu, 0);
-		return cpu;
-	}
+	if (cpu >= 0)
+		return decide(s, cpu, WAKE_RUN);
 	cpu = any_in_pool(p, s->policy->pool, prev_cpu);
-	if (cpu < 0)
-		return cpu;
-	wake_on(p, s, cpu, false, 0);
-	return cpu;
+	return cpu < 0 ? cpu : decide(s, cpu, wake_at(p, s, cpu, false));
 }
 
 #endif /* __STEER_WAKE_BPF_H */
