@@ -108,7 +108,7 @@ static s32 make_mask(u8 pool)
 	if (!mask)
 		return -ENOMEM;
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids())
-		if (pool ? is_in_pool(cpu, pool) : !is_exclusive(cpu))
+		if (pool ? is_in_pool(cpu, pool) : is_online(cpu) && !is_exclusive(cpu))
 			bpf_cpumask_set_cpu(cpu, mask);
 	if (!pool) {
 		mask = bpf_kptr_xchg(&shared_cpus, mask);

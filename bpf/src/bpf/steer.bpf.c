@@ -194,6 +194,8 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 		return;
 	}
+	if (s.task && !q.resumes)
+		s.task->queued_ns = s.now;
 	/* select_cpu was passed by, for a pinned thread or one still going to sleep */
 	if (enq_flags & SCX_ENQ_WAKEUP && wake == WAKE_UNSEEN) {
 		bool owner = goes_by_packets(&s) || (is_pinned(p) && s.class == CLASS_LONG);
@@ -203,11 +205,8 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 
-	if (s.task) {
-		if (!q.resumes)
-			s.task->queued_ns = s.now;
+	if (s.task)
 		s.task->queued_as = s.class;
-	}
 	set_clock(p, s.task, llc_of_queue(q.dsq, q.cpu));
 	limit_lag(p, s.task);
 	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, p->scx.dsq_vtime, enq_flags);

@@ -34,7 +34,7 @@ struct task_ctx {
 	u64 judge_ns;	    /* when that is next looked at */
 	u64 probe_until_ns; /* until then, take the NIC's steering as following threads */
 	u64 spill_until_ns; /* until then at least, a spilled thread stays away from its home */
-	u64 queued_ns;	    /* when it last began to wait in a queue, but to resume */
+	u64 queued_ns;	    /* when it last woke or began to wait in a queue, but to resume */
 	u32 counted_window; /* the last window it was counted in (cores.bpf.h), and where */
 	s32 counted_cpu;
 	struct policy_cache policy;
@@ -42,9 +42,9 @@ struct task_ctx {
 	u32 newest_burst;	 /* index of the last, counted on without end */
 	bool spilled;		 /* left its saturated home, and its packets stayed */
 	u8 queued_as;		 /* its class when it began to wait */
-	u8 wake;		 /* enum wake, until enqueue does it, on the CPU wake_cpu */
-	s32 wake_cpu;
-	u32 clock; /* the cache by whose clock its virtual time is told */
+	u8 wake;		 /* enum wake, until enqueue does it */
+	s32 wake_cpu;		 /* ... there */
+	u32 clock;		 /* the cache by whose clock its virtual time is told */
 };
 
 #endif /* __STEER_TASK_H */

@@ -55,23 +55,26 @@ static void resettle(u64 now)
 	}
 }
 
+/* How long a thread waits under a cache that may not serve it. */
+#define STRANDED_NS (1000 * 1000 * 1000ULL)
+
 /*
- * The same for who waits first under a cache, where all CPUs that it may use have become
- * exclusive since.
+ * The same for those who wait under a cache, of which all CPUs that they may use have become
+ * exclusive: all CPUs that they may use at all, or, by how long they wait, all under the cache.
  */
-static void resettle_first(u64 dsq)
+static void resettle_under(u64 dsq, u64 now)
 {
 	struct task_struct *p;
 
-	if (!scx_bpf_dsq_nr_queued(dsq))
+	if (!nr_pools || !scx_bpf_dsq_nr_queued(dsq))
 		return;
 	bpf_for_each (scx_dsq, p, dsq, 0) {
 		struct task_ctx *task = ctx_of(p);
-		s32 cpu = scx_bpf_task_cpu(p);
+		s32 cpu = scx_bpf_task_cpu(p), shared = any_shared(p, cpu);
 
-		if (task && any_shared(p, cpu) < 0)
-			settle_at(BPF_FOR_EACH_ITER, p, task, allowed(p, cpu));
-		break;
+		if (!task || (shared >= 0 && now < task->queued_ns + STRANDED_NS))
+			break;
+		settle_at(BPF_FOR_EACH_ITER, p, task, shared >= 0 ? shared : allowed(p, cpu));
 	}
 }
 
@@ -85,7 +88,7 @@ static int upkeep(void *map, int *key, struct core_timer *timer)
 	bpf_rcu_read_lock();
 	resettle(now);
 	bpf_for (llc, 0, nr_llcs)
-		resettle_first(DSQ_LLC | llc);
+		resettle_under(DSQ_LLC | llc, now);
 	rescue_all(now);
 	bpf_rcu_read_unlock();
 	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);

@@ -83,7 +83,7 @@ static s32 pick_preemptible(const struct task_struct *p, const struct subject *s
 /* Who runs on @cpu makes way for the thread. */
 static enum wake preempt(const struct subject *s, s32 cpu)
 {
-	state_of(cpu)->preempted = !s->policy->owns_pool;
+	state_of(cpu)->preempted = s->class != CLASS_NONE && !s->policy->owns_pool;
 	return WAKE_PREEMPT;
 }
 
@@ -104,6 +104,7 @@ static s32 decide(const struct subject *s, s32 cpu, enum wake wake)
 	if (s->task) {
 		s->task->wake = wake;
 		s->task->wake_cpu = cpu;
+		s->task->queued_ns = s->now;
 	}
 	return cpu;
 }
