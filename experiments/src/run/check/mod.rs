@@ -44,7 +44,7 @@ pub(crate) struct TestArgs {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("a second instance is refused", second_instance),
     ("who comes to CPUs behind others' does not starve", fairness::newcomer),
@@ -54,6 +54,7 @@ const CHECKS: [Check; 14] = [
         unload(bench, libc::SIGTERM)
     }),
     ("SIGINT under traffic brings the default scheduler back", |bench| unload(bench, libc::SIGINT)),
+    ("reloading under traffic leaves nothing behind", reloads),
     ("CPU hotplug under traffic restarts it", hotplug),
     ("it outlives its NIC", nic_disappears),
     ("a server declared long is placed as one, its twin is not", policy::declared_class),
@@ -160,11 +161,15 @@ impl Bench {
 
     fn start(&mut self) -> Result<()> {
         policy::write(self, "")?;
-        let command = format!("scx_steer -v --policy {}", policy::FILE);
-        scheduler::load(&mut self.guest.link, &words(&command))?;
+        self.load()?;
         let server = self.workload.server(false, &Layout::of_guest(&self.facts));
         self.guest.link.spawn("server", &server)?;
         self.guest.link.expect("server", "ready", RESTART)
+    }
+
+    fn load(&mut self) -> Result<()> {
+        let command = format!("scx_steer -v --policy {}", policy::FILE);
+        scheduler::load(&mut self.guest.link, &words(&command)).map(drop)
     }
 
     fn stop(&mut self) -> Result<()> {
@@ -223,6 +228,22 @@ fn unload(bench: &mut Bench, signal: i32) -> Result<()> {
     let (report, _) =
         traffic.finish(&bench.guest.net).context("the traffic did not survive the unloading")?;
     moved(&report)
+}
+
+/// A wake-up that is under way as the scheduler goes must leave nothing to the next one, of which
+/// the kernel would complain.
+fn reloads(bench: &mut Bench) -> Result<()> {
+    for _ in 0..2 {
+        let traffic = bench.start_traffic()?;
+        for _ in 0..3 {
+            scheduler::unload(&mut bench.guest.link, libc::SIGTERM)?;
+            bench.load()?;
+        }
+        let (report, _) =
+            traffic.finish(&bench.guest.net).context("the traffic did not survive")?;
+        moved(&report)?;
+    }
+    bench.in_force()
 }
 
 fn hotplug(bench: &mut Bench) -> Result<()> {
