@@ -63,9 +63,12 @@ impl Finished {
         self.code == Some(0)
     }
 
-    /// The last line it said, for messages.
+    /// The last line it said, for messages; what a panic was, not how to trace it.
     pub(crate) fn last_words(&self) -> &str {
         let lines = self.stderr.lines().rev().chain(self.stdout.lines().rev());
-        lines.map(str::trim).find(|line| !line.is_empty()).unwrap_or("it said nothing")
+        lines
+            .map(str::trim)
+            .find(|line| !line.is_empty() && !line.starts_with("note: run with `RUST_BACKTRACE"))
+            .unwrap_or("it said nothing")
     }
 }

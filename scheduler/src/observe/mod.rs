@@ -74,7 +74,9 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
 /// Sleeps for `time`, or until a signal.
 fn wait(time: Duration, shutdown: &Flag) {
     let start = Instant::now();
-    while !shutdown.raised() && start.elapsed() < time {
-        thread::sleep((time - start.elapsed()).min(Duration::from_millis(100)));
+    while !shutdown.raised()
+        && let Some(left) = time.checked_sub(start.elapsed())
+    {
+        thread::sleep(left.min(Duration::from_millis(100)));
     }
 }
