@@ -18,7 +18,7 @@ use super::tuning::Journal;
 use super::workload::WorkloadArgs;
 use crate::guest::{Link, Silent};
 use crate::lab::facts::{Facts, Nic};
-use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS, STALE_CODE};
+use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS};
 use crate::lab::progress::Progress;
 use crate::lab::steering::{Steering, Wheel};
 use crate::result::Environment;
@@ -137,19 +137,20 @@ impl Bed for GuestBed<'_> {
 
     fn recover(&mut self, mut error: Error) -> Result<String> {
         let guest = &mut self.ready.guest;
-        if !guest.ran_stale_code() || self.boots == MOST_BOOTS {
+        let broken = guest.broken_by_emulator().filter(|_| self.boots < MOST_BOOTS);
+        let Some(said) = broken else {
             // The client may be the first to notice that the guest hangs; say that it does.
             if !error.is::<Silent>()
                 && let Err(silent) = guest.link.read("/proc/uptime")
             {
                 error = silent.context(format!("{error:#}"));
             }
-            guest.survive(Err::<(), _>(error))??;
-        }
+            return guest.survive(Err(error))?;
+        };
         self.boots += 1;
         self.ready = boot(self.plan, self.boots)?;
         let world = self.world.take().context("no world to go on in")?;
         self.turn(&world)?;
-        Ok(format!("{STALE_CODE}; the sample was taken in a fresh one"))
+        Ok(format!("{said}; the sample was taken in a fresh one"))
     }
 }

@@ -14,7 +14,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::lab::facts::Facts;
-use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS, STALE_CODE};
+use crate::lab::guest::{Guest, GuestArgs, MOST_BOOTS};
 use crate::lab::net;
 use crate::lab::progress::Progress;
 use crate::run::generator::Generators;
@@ -81,14 +81,16 @@ pub(crate) fn run(args: TestArgs) -> Result<()> {
     for &&(name, check) in &checks {
         progress.step(name);
         let result = loop {
-            match bench.run(check) {
-                Err(_) if bench.guest.ran_stale_code() && boots < MOST_BOOTS => {
+            let result = bench.run(check);
+            let broken = bench.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
+            match (result, broken) {
+                (Err(_), Some(said)) => {
                     boots += 1;
-                    progress.say(&format!("{STALE_CODE}; {name}: once more in a fresh one"));
+                    progress.say(&format!("{said}; {name}: once more in a fresh one"));
                     drop(bench);
                     bench = args.bench(&progress)?;
                 }
-                result => break result.with_context(|| name)?,
+                (result, _) => break result.with_context(|| name)?,
             }
         };
         progress.advance();
