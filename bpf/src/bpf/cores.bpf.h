@@ -59,7 +59,7 @@ struct cpu_state {
 	u32 load; /* of long-flow threads and of what packets cost the kernel here, see place.h */
 	u32 short_load; /* of short-flow threads */
 	u32 clock;	/* the cache whose clock tells the running thread's virtual time */
-	u8 class;	/* of the running thread */
+	u8 class;	/* of the running thread, or NR_CLASSES: not to be preempted */
 	u8 pool;	/* its policy's */
 	bool pinned;
 	bool makes_load;
@@ -155,14 +155,17 @@ static __always_inline bool is_per_cpu_kthread(const struct task_struct *p)
 }
 
 /*
- * Note what runs on @state's CPU: a thread of @class. The load is of long-flow threads
- * and of ksoftirqd and its like: their time the kernel does not account as softirq.
+ * Note what runs on @state's CPU: a thread of @class, or a kthread of the CPU, which nobody may
+ * preempt. The load is of long-flow threads and of ksoftirqd and its like: their time the kernel
+ * does not account as softirq.
  */
 static __always_inline void note_running(struct cpu_state *state, const struct task_struct *p,
 					 u8 class)
 {
-	state->class = class;
-	state->makes_load = class == CLASS_LONG || is_per_cpu_kthread(p);
+	bool kthread = is_per_cpu_kthread(p);
+
+	state->class = kthread ? NR_CLASSES : class;
+	state->makes_load = kthread || class == CLASS_LONG;
 }
 
 /* Count the CPU time of the running thread @p, if it moves data. On its own CPU. */
