@@ -1,18 +1,19 @@
 //! The settings that decide what a class is and how it is placed, with their bounds.
 //!
-//! One validated type: the built-in defaults today, what per-cgroup policy files will
-//! extend. Papers are named as in `ARCHITECTURE.md`.
+//! One validated type: the built-in defaults, changed for the host by options of `scx_steer`, for
+//! cgroups by policy files. Papers are named as in `ARCHITECTURE.md`.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{fmt::Display, time::Duration};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+
+use crate::rules::{Bytes, Time};
 
 const KIB: u64 = 1024;
 const MS: Duration = Duration::from_millis(1);
 
 /// Everything the kernel side is told besides the machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// What makes a flow long or short, and a thread's class from its flows.
     pub classification: Classification,
@@ -21,8 +22,7 @@ pub struct Settings {
 }
 
 /// What makes a flow long or short, and a thread's class from its flows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Classification {
     /// A burst of at least this many bytes makes a flow long. Default 64 KiB: at 64 KB an RPC's
     /// CPU profile is that of a long flow (host-network-stack paper, §3.7).
@@ -52,8 +52,7 @@ pub struct Classification {
 }
 
 /// How the classes are placed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
     /// Longest time a thread runs while others wait. Default 5 ms: a little over a tick at
     /// HZ=250, the rate of distribution kernels.
@@ -94,18 +93,14 @@ impl Default for Placement {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SettingsError {
     /// A value outside its range.
-    #[error("{field} = {given} is out of range: allowed is {min} to {max} {unit}")]
+    #[error("{key}: {given} is out of range; allowed: {allowed}")]
     OutOfRange {
-        /// Name of the setting.
-        field: &'static str,
-        /// What was given, in `unit`.
-        given: u64,
-        /// Smallest allowed value.
-        min: u64,
-        /// Largest allowed value.
-        max: u64,
-        /// What the numbers are in.
-        unit: &'static str,
+        /// Name of the setting, as options and policy files write it.
+        key: &'static str,
+        /// What was given.
+        given: String,
+        /// The smallest and the largest allowed value.
+        allowed: String,
     },
     /// The bound of short flows is not below that of long ones.
     #[error(
@@ -127,19 +122,24 @@ impl Settings {
     /// All that is wrong, in the order of the fields.
     pub fn validate(&self) -> Result<(), Vec<SettingsError>> {
         let (c, p) = (&self.classification, &self.placement);
-        let ns = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        let bytes = |key, given, min, max| range(key, Bytes(given), Bytes(min), Bytes(max));
+        let ns = |key, given, min, max| {
+            range(key, Time::from_ns(given), Time::from_ns(min), Time::from_ns(max))
+        };
+        let time = |key, given: Duration, min, max| ns(key, Time::from(given).ns(), min, max);
         let mut errors: Vec<SettingsError> = [
-            range("long_burst_bytes", c.long_burst_bytes, 2..=1 << 40, "bytes"),
-            range("short_burst_bytes", c.short_burst_bytes, 1..=1 << 40, "bytes"),
-            range("idle_gap", ns(c.idle_gap), 1_000..=10_000_000_000, "ns"),
-            range("short_bursts_to_leave_long", c.short_bursts_to_leave_long.into(), 1..=255, ""),
-            range("half_life", ns(c.half_life), 1_000_000..=60_000_000_000, "ns"),
-            range("cost_ns_per_kib", c.cost_ns_per_kib, 1..=1_000_000, "ns"),
-            range("cost_ns_per_message", c.cost_ns_per_message, 0..=100_000_000, "ns"),
-            range("floor", ns(c.floor), 1..=1_000_000_000, "ns"),
-            range("slice", ns(p.slice), 100_000..=1_000_000_000, "ns"),
-            range("claim", ns(p.claim), 1_000_000..=60_000_000_000, "ns"),
-            range("lend_after", ns(p.lend_after), 0..=1_000_000_000, "ns"),
+            bytes("long-burst", c.long_burst_bytes, 2, 1 << 40),
+            bytes("short-burst", c.short_burst_bytes, 1, 1 << 40),
+            time("idle-gap", c.idle_gap, 1_000, 10_000_000_000),
+            range("short-bursts-to-leave-long", c.short_bursts_to_leave_long, 1, 255),
+            time("half-life", c.half_life, 1_000_000, 60_000_000_000),
+            ns("cost-per-kib", c.cost_ns_per_kib, 1, 1_000_000),
+            ns("cost-per-message", c.cost_ns_per_message, 0, 100_000_000),
+            time("floor", c.floor, 1, 1_000_000_000),
+            // as the kernel allows for its own scheduler (kernel/sched/fair.c, __setparam_fair, 6.18)
+            time("slice", p.slice, 100_000, 100_000_000),
+            time("claim", p.claim, 1_000_000, 60_000_000_000),
+            time("lend-after", p.lend_after, 0, 1_000_000_000),
         ]
         .into_iter()
         .flatten()
@@ -154,19 +154,16 @@ impl Settings {
     }
 }
 
-fn range(
-    field: &'static str,
-    given: u64,
-    allowed: RangeInclusive<u64>,
-    unit: &'static str,
+fn range<T: PartialOrd + Display>(
+    key: &'static str,
+    given: T,
+    min: T,
+    max: T,
 ) -> Option<SettingsError> {
-    let (min, max) = (*allowed.start(), *allowed.end());
-    (!allowed.contains(&given)).then_some(SettingsError::OutOfRange {
-        field,
-        given,
-        min,
-        max,
-        unit,
+    (given < min || given > max).then(|| SettingsError::OutOfRange {
+        key,
+        given: given.to_string(),
+        allowed: format!("{min} to {max}"),
     })
 }
 
@@ -189,8 +186,8 @@ mod tests {
         assert_eq!(
             text,
             [
-                "half_life = 0 is out of range: allowed is 1000000 to 60000000000 ns",
-                "slice = 100000000000 is out of range: allowed is 100000 to 1000000000 ns",
+                "half-life: 0ns is out of range; allowed: 1ms to 60s",
+                "slice: 100s is out of range; allowed: 100us to 100ms",
             ]
         );
     }

@@ -5,7 +5,10 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
-use crate::policy::{PolicyArg, PolicyCommand};
+use crate::{
+    policy::{PolicyArg, PolicyCommand},
+    settings::SettingArgs,
+};
 
 /// A network-aware CPU scheduler for Linux (sched_ext).
 ///
@@ -25,6 +28,7 @@ Examples:
   sudo scx_steer                        load the scheduler; Ctrl-C unloads it
   sudo scx_steer --policy web.toml      ... by these rules; see scx_steer policy --help
   sudo scx_steer --stats 1              ... and print its decisions every second
+  sudo scx_steer --slice 2ms            ... with shorter time slices
   scx_steer --monitor 5                 watch an instance that is already running
   sudo scx_steer status                 what is in force, and what was refused
   scx_steer topology                    what this machine looks like to the scheduler
@@ -66,6 +70,9 @@ pub(crate) struct ScheduleArgs {
     /// Bytes of debug dump to keep if the kernel ejects the scheduler; 0 = the kernel's default.
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub(crate) exit_dump_len: u32,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
 
     /// Passed on to libbpf.
     #[command(flatten, next_help_heading = "Libbpf options")]

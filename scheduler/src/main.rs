@@ -8,6 +8,7 @@ mod observe;
 mod policy;
 mod preflight;
 mod schedule;
+mod settings;
 mod signals;
 mod stats;
 mod status;

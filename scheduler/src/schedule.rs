@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use log::{debug, info, warn};
 use scx_stats::prelude::*;
 use steer_bpf::{LoadOptions, Scheduler};
@@ -31,9 +31,8 @@ const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 
 /// Loads the scheduler and keeps it in force until a signal; loads it anew when CPUs come or go.
 pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
+    let settings = args.settings.settings();
     preflight::check(Need::SchedExt)?;
-    let settings = Settings::default();
-    settings.validate().map_err(|errors| anyhow!("{}", errors[0]))?;
     let shutdown = signals::on_shutdown()?;
     let stats = StatsServer::new(stats::server_data())
         .launch()
@@ -46,7 +45,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
             }
         });
     }
-    let mut policy = LivePolicy::load(args.policy.policy.clone(), signals::on_reload()?)?;
+    let mut policy =
+        LivePolicy::load(args.policy.policy.clone(), settings.clone(), signals::on_reload()?)?;
     let mut loads = 1;
     while serve(args, &settings, &mut policy, &stats, loads, &shutdown)? == Next::Restart {
         loads += 1;

@@ -20,8 +20,34 @@ fn unknown_flags_and_bad_numbers_exit_2() {
         (&["observe", "--duration", "0"], "allowed is 0.01 to 86400 seconds"),
         (&["--stats", "1", "--monitor", "1"], "cannot be used with"),
         (&["--stats", "1", "topology"], "cannot be used with"),
+        (&["--slice", "2ms", "topology"], "cannot be used with"),
+        (&["--slice", "2"], "2 has no unit"),
+        (&["--slice", "2"], "did you mean \"2ms\"?"),
+        (&["--slice", "1s"], "--slice: 1s is out of range; allowed: 100us to 100ms"),
+        (&["--slice", "1s", "--floor", "0ns"], "--floor: 0ns is out of range"),
+        (&["--short-bursts-to-leave-long", "0"], "allowed: 1 to 255"),
     ] {
         scx_steer(args).assert().code(2).stderr(contains(message));
+    }
+}
+
+#[test]
+fn every_setting_is_refused_beyond_what_its_help_allows() {
+    let help = scx_steer(&["--help"]).assert().success().get_output().stdout.clone();
+    let help = String::from_utf8(help).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    for (option, beyond, allowed) in [
+        ("slice", "101ms", "100us to 100ms"),
+        ("claim", "61s", "1ms to 60s"),
+        ("lend-after", "1001ms", "0ns to 1s"),
+        ("short-bursts-to-leave-long", "256", "1 to 255"),
+        ("cost-per-kib", "2ms", "1ns to 1ms"),
+        ("cost-per-message", "101ms", "0ns to 100ms"),
+        ("floor", "2s", "1ns to 1s"),
+    ] {
+        let refusal = format!("--{option}: {beyond} is out of range; allowed: {allowed}");
+        scx_steer(&[&format!("--{option}"), beyond]).assert().code(2).stderr(contains(refusal));
+        let of_option = help.split(&format!("--{option} <")).nth(1).unwrap();
+        assert!(of_option.split("[default").next().unwrap().contains(allowed), "{option}");
     }
 }
 

@@ -136,17 +136,6 @@ impl Sets {
 }
 
 fn out_of_range(error: SettingsError) -> Option<(&'static str, Refusal)> {
-    let SettingsError::OutOfRange { field, given, min, max, .. } = error else { return None };
-    let bytes: fn(u64) -> String = |n| Bytes(n).to_string();
-    let time: fn(u64) -> String = |ns| Time::from_ns(ns).to_string();
-    let (key, show) = match field {
-        "long_burst_bytes" => ("long-burst", bytes),
-        "short_burst_bytes" => ("short-burst", bytes),
-        "idle_gap" => ("idle-gap", time),
-        "half_life" => ("half-life", time),
-        // Not a rule's to set.
-        _ => return None,
-    };
-    let allowed = format!("{} to {}", show(min), show(max));
-    Some((key, Refusal::new(format!("{} is out of range", show(given)), allowed)))
+    let SettingsError::OutOfRange { key, given, allowed } = error else { return None };
+    Some((key, Refusal::new(format!("{given} is out of range"), allowed)))
 }

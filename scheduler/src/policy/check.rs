@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use serde_json::json;
-use steer_policy::{CgroupTree, Files, Problem, Severity, Trust};
+use steer_policy::{CgroupTree, Files, Problem, Settings, Severity, Trust};
 
 use super::{args::CheckArgs, load};
 
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         files
     };
     // Without cgroups: what the rules come to is tried on paths made from their patterns.
-    let result = load::effective(&files, &CgroupTree::default());
+    let result = load::effective(&files, Settings::default(), &CgroupTree::default());
     let (problems, rules) = match &result {
         Ok(effective) => (effective.set().warnings(), Some(effective.set().rules().len())),
         Err(problems) => (problems.as_slice(), None),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::{Result, bail};
 use serde::Serialize;
-use steer_policy::{CgroupTree, Explanation, MAX_PROCESS_NAME, Origin};
+use steer_policy::{CgroupTree, Explanation, MAX_PROCESS_NAME, Origin, Settings};
 
 use super::{
     args::{ExplainArgs, Target},
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         bail!("no process is called {name}: the kernel keeps {MAX_PROCESS_NAME} bytes");
     }
     let files = load::files(args.policy.policy.as_deref());
-    let effective = load::effective(&files, &CgroupTree::default())?;
+    let effective = load::effective(&files, Settings::default(), &CgroupTree::default())?;
     let explanation = effective.explain(&cgroup, process.as_deref());
     let live = match args.target {
         Target::Process(pid) => threads::read(pid)?,

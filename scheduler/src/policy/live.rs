@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Result, anyhow};
 use log::{error, info, warn};
 use steer_bpf::Scheduler;
-use steer_policy::{CgroupTree, Effective, Plan, Pools};
+use steer_policy::{CgroupTree, Effective, Plan, Pools, Settings};
 
 use super::{check::count, load, watch::Watch};
 use crate::cgroups;
@@ -26,11 +26,12 @@ pub(crate) struct LivePolicy {
 }
 
 impl LivePolicy {
-    /// Loads the files at `path`, or the installed ones; `reload` asks for them anew.
+    /// Loads the files at `path`, or the installed ones; `reload` asks for them anew. `settings`
+    /// hold where they say nothing.
     ///
     /// # Errors
     /// All that is wrong with the files: with those, nothing is loaded.
-    pub(crate) fn load(path: Option<PathBuf>, reload: Flag) -> Result<Self> {
+    pub(crate) fn load(path: Option<PathBuf>, settings: Settings, reload: Flag) -> Result<Self> {
         let files = load::files(path.as_deref());
         let mount = match cgroups::mount_point() {
             Ok(mount) => Some(mount),
@@ -40,7 +41,7 @@ impl LivePolicy {
             }
             Err(error) => return Err(error),
         };
-        let effective = load::effective(&files, &tree(mount.as_deref())?)
+        let effective = load::effective(&files, settings, &tree(mount.as_deref())?)
             .map_err(|problems| anyhow!("the policy files are refused:\n{problems}"))?;
         let watched = path.clone().unwrap_or_else(|| steer_policy::DEFAULT_DIR.into());
         let watch = Watch::start(&watched)
@@ -133,7 +134,7 @@ impl LivePolicy {
     fn reload(&mut self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
         let files = load::files(self.path.as_deref());
         let tree = tree(self.mount.as_deref())?;
-        match load::effective(&files, &tree) {
+        match load::effective(&files, self.effective.settings().clone(), &tree) {
             Ok(effective) => {
                 let old = std::mem::replace(&mut self.effective, effective);
                 match self.apply(scheduler, plan) {

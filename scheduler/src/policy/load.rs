@@ -17,10 +17,14 @@ pub(crate) fn files(path: Option<&Path>) -> Files {
     }
 }
 
-/// What `files` come to for the cgroups in `tree`.
+/// What `files` come to for the cgroups in `tree`; `settings` hold where they say nothing.
 ///
 /// # Errors
 /// All that is wrong with them.
-pub(crate) fn effective(files: &Files, tree: &CgroupTree) -> Result<Effective, Problems> {
-    Effective::new(PolicySet::read(files)?, Settings::default(), tree)
+pub(crate) fn effective(
+    files: &Files,
+    settings: Settings,
+    tree: &CgroupTree,
+) -> Result<Effective, Problems> {
+    Effective::new(PolicySet::read(files)?, settings, tree)
 }

@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, fmt::Write, path::Path};
 
 use anyhow::Result;
 use serde::Serialize;
-use steer_policy::{CgroupTree, Effective, Location, PolicyId, ProcessPolicy, Rule, RuleId, Sets};
+use steer_policy::{
+    CgroupTree, Effective, Location, PolicyId, ProcessPolicy, Rule, RuleId, Sets, Settings,
+};
 
 use super::{args::ShowArgs, check::count, load};
 use crate::cgroups;
@@ -17,7 +19,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
         None => cgroups::mount_point()?,
     };
     let tree = cgroups::walk(&root)?;
-    let effective = load::effective(&files, &tree)?;
+    let effective = load::effective(&files, Settings::default(), &tree)?;
     let shown = Shown::new(&effective, &tree);
     if args.json {
         println!("{}", serde_json::to_string_pretty(&shown)?);

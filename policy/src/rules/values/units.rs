@@ -1,6 +1,6 @@
-//! Amounts with their unit, as policy files write them: `64KiB`, `1ms`.
+//! Amounts with their unit, as policy files and options write them: `64KiB`, `1ms`.
 
-use std::{borrow::Cow, fmt, time::Duration};
+use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
@@ -51,8 +51,22 @@ impl Time {
     }
 
     /// The time in ns.
-    pub(crate) fn from_ns(ns: u64) -> Self {
+    pub fn ns(self) -> u64 {
+        self.0
+    }
+
+    /// So many ns.
+    pub fn from_ns(ns: u64) -> Self {
         Self(ns)
+    }
+}
+
+/// Reads `1ms`; errors say what is allowed.
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text).map_err(|refusal| refusal.to_string())
     }
 }
 
