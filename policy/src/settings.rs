@@ -55,7 +55,8 @@ pub struct Classification {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
     /// Longest time a thread runs while others wait. Default 5 ms: a little over a tick at
-    /// HZ=250, the rate of distribution kernels.
+    /// HZ=250, the rate of distribution kernels. Shorter ones cost RPCs their median, and longer
+    /// ones their tail (experiments/runs/2026-11-23-slice).
     pub slice: Duration,
     /// How long a core stays with a long-flow thread that last woke or ran there. Default 200 ms:
     /// longer than the pauses of a paced transfer, short for whoever waits for the core.
