@@ -27,6 +27,18 @@ fn load() -> thread_load {
     unsafe { std::mem::zeroed() }
 }
 
+fn no_home() -> home {
+    // SAFETY: a struct of integers.
+    unsafe { std::mem::zeroed() }
+}
+
+/// Bytes that arrive on `cpu`, of a flow that arrived on `before` until now; returns the home.
+fn vote(h: &mut home, cpu: i32, before: i32, bytes: u64, now: u64) -> i32 {
+    // SAFETY: points to a live struct.
+    unsafe { native_home_vote(h, cpu, before, 0, bytes, now) };
+    h.cpu
+}
+
 fn account(f: &mut flow, s: &class_settings, direction: u8, bytes: u64, now: u64) -> bool {
     // SAFETY: both point to live structs.
     unsafe { native_flow_account(f, s, direction, bytes, now) }
@@ -83,21 +95,71 @@ fn a_bulk_transfer_cut_by_stalls_stays_long() {
 
 #[test]
 fn a_home_that_moved_is_followed_within_the_bound() {
-    // SAFETY: a struct of integers; the pointer is to a live struct.
-    let mut h: home = unsafe { std::mem::zeroed() };
-    let mut vote = |cpu, bytes| {
-        // SAFETY: points to a live struct.
-        unsafe { native_home_vote(&mut h, cpu, 0, bytes) };
-        h.cpu
-    };
+    let mut h = no_home();
     for _ in 0..1000 {
-        vote(1, 64 * KIB);
+        vote(&mut h, 1, 1, 64 * KIB, 0);
     }
-    let moved = (0..100).find(|_| vote(2, 64 * KIB) == 2);
-    assert_eq!(moved, Some(3), "four bursts of 64 KiB outweigh any history");
+    assert_eq!(vote(&mut h, 2, 1, 64 * KIB, 0), 1);
+    let moved = (1..100).find(|_| vote(&mut h, 2, 2, 64 * KIB, 0) == 2);
+    assert_eq!(moved, Some(3), "192 KiB of the flow that moved outweigh any history");
+}
+
+#[test]
+fn a_home_stays_while_flows_take_turns() {
+    let mut h = no_home();
+    let mut changes = 0;
+    for turn in 0..100 {
+        for part in 0..10 {
+            let (cpu, home) = (turn % 2, h.cpu);
+            let now = vote(&mut h, cpu, cpu, 1024 * KIB, (turn as u64 * 10 + part) * 5 * MS);
+            changes += i32::from(now != home);
+        }
+    }
+    assert_eq!((h.cpu, changes), (0, 0), "turns of 50 ms are not followed");
+}
+
+#[test]
+fn a_home_is_left_for_where_most_arrives_lately() {
+    let mut h = no_home();
+    for now in 0..1000 {
+        vote(&mut h, 1, 1, 64 * KIB, now * MS);
+    }
+    // the flow ended, another arrives elsewhere
+    let moved = (0..1000).find(|now| vote(&mut h, 2, 2, 64 * KIB, (1000 + now) * MS) == 2);
+    assert!((200..400).contains(&moved.unwrap()), "{moved:?} ms");
 }
 
 proptest! {
+    /// No counter value, clock or sequence makes a vote wrap, or a home unknown again.
+    #[test]
+    fn any_vote_leaves_a_home_that_was_voted_for(
+        votes in prop::collection::vec((0..4, 0..4, any::<u64>(), any::<u64>()), 1..50)
+    ) {
+        let mut h = no_home();
+        for (i, (cpu, before, bytes, now)) in votes.iter().enumerate() {
+            let home = vote(&mut h, *cpu, *before, *bytes, *now);
+            prop_assert!(h.bytes > 0);
+            prop_assert!(votes[..=i].iter().any(|vote| vote.0 == home));
+        }
+    }
+
+    /// A CPU on which all arrives from now on is home after 2.5 times what came before, at most.
+    #[test]
+    fn a_home_follows_in_bounded_time(
+        votes in prop::collection::vec((0..4, 0..4, 0..1024 * KIB, 0..10_000 * MS), 0..50)
+    ) {
+        let mut h = no_home();
+        let (mut before, mut after) = (0, 0);
+        for (cpu, last, bytes, now) in votes {
+            vote(&mut h, cpu, last, bytes, now);
+            before += bytes;
+        }
+        while vote(&mut h, 9, 9, 4 * KIB, 0) != 9 {
+            after += 4 * KIB;
+            prop_assert!(after <= before * 5 / 2 + 4 * KIB);
+        }
+    }
+
     /// No counter value, clock or sequence makes an event panic, divide by zero or wrap a class.
     #[test]
     fn any_event_leaves_a_valid_class(

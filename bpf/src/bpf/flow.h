@@ -26,7 +26,8 @@ struct flow {
 	u32 ifindex;	     /* the device they come in by, 0 if unknown */
 	u32 nic;	     /* the NIC in the plan that this means, or NIC_UNKNOWN */
 	u32 plan_generation; /* of the plan that @nic is of, 0 before the first */
-	u32 served_on;	     /* the CPU of the last send or receive, counted from 1; 0 = none yet */
+	u16 served_on;	     /* the CPU of the last send or receive, counted from 1; 0 = none yet */
+	u16 arrived_on;	     /* the CPU its packets arrived on by then, the same way */
 	u8 direction;	     /* enum direction */
 	u8 class;	     /* enum traffic_class, never MIXED */
 	u8 short_bursts;     /* in a row */

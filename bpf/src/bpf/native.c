@@ -24,9 +24,9 @@ u8 native_thread_placed_as(const struct thread_load *t)
 	return thread_placed_as(t);
 }
 
-void native_home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes)
+void native_home_vote(struct home *h, s32 cpu, s32 before, u32 nic, u64 bytes, u64 now)
 {
-	home_vote(h, cpu, nic, bytes);
+	home_vote(h, cpu, before, nic, bytes, now);
 }
 
 u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns)

@@ -16,7 +16,7 @@ void native_thread_charge(struct thread_load *t, const struct class_settings *s,
 			  u64 bytes, bool message, u64 now);
 u8 native_thread_class(struct thread_load *t, const struct class_settings *s, u64 now);
 u8 native_thread_placed_as(const struct thread_load *t);
-void native_home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes);
+void native_home_vote(struct home *h, s32 cpu, s32 before, u32 nic, u64 bytes, u64 now);
 u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns);
 u64 native_vtime_limited(u64 vtime, u64 now, u64 slice_ns);
 bool native_steering_is_fixed(const struct nic_steering *s);

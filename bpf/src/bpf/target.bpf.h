@@ -106,7 +106,8 @@ static void maybe_probe(struct task_ctx *task, u32 nic, u64 now)
  */
 static void depart(struct task_ctx *task, u64 now)
 {
-	task->home.weight = 1;
+	task->home.bytes = 1;
+	task->home.rival_bytes = 0;
 	task->left_home = task->home.cpu;
 	task->judge_ns = now + SETTLE_NS;
 }
@@ -158,7 +159,7 @@ static s32 long_target(struct task_struct *p, struct task_ctx *task, u64 now)
 	u32 nic = task->home.nic;
 	bool fixed, stays;
 
-	if (!task->home.weight || nic >= MAX_NICS) {
+	if (!task->home.bytes || nic >= MAX_NICS) {
 		task->target = -1;
 		return -1;
 	}

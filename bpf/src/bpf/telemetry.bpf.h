@@ -151,7 +151,7 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 	thread_charge(load_of(p, task, policy), &policy->classes, t.class, t.bytes, t.turned,
 		      t.now);
 	if ((t.class == CLASS_LONG || policy->declared == CLASS_LONG) && t.nic != NIC_UNKNOWN) {
-		home_vote(&task->home, t.softirq_cpu, t.nic, t.bytes);
+		home_vote(&task->home, t.softirq_cpu, t.softirq_before, t.nic, t.bytes, t.now);
 		learn_steering(task, sk, &t);
 	}
 	return 0;

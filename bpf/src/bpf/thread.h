@@ -25,15 +25,26 @@ struct thread_load {
 	u8 class; /* enum traffic_class */
 };
 
-/* The CPU that most of the thread's long-flow bytes arrive on, and by which NIC. */
+/* The CPU that most of the thread's long-flow bytes arrive on lately, and by which NIC. */
 struct home {
-	u64 weight; /* bytes by which it leads the others; 0 = unknown */
+	u64 bytes;	 /* that arrived there; 0 = unknown */
+	u64 rival_bytes; /* by which one of the others leads the rest of them */
+	u64 stamp_ns;	 /* the sums are as of then */
 	s32 cpu;
 	u32 nic;
+	s32 rival_cpu;
+	u32 rival_nic;
 };
 
-/* A leader by more than this is followed no further: bounds how long a change of home takes. */
-#define HOME_WEIGHT_MAX (256 * 1024)
+/*
+ * A thread that serves several flows in turns, as event loops do, shall not follow each turn. They
+ * are as long as a send buffer lasts: 4 MiB (net.ipv4.tcp_wmem) at 1 Gb/s take 34 ms.
+ */
+#define HOME_HALF_LIFE_NS (200 * 1000 * 1000ULL)
+/* When a flow moves away, more than this is forgotten: bounds how soon it is followed. */
+#define HOME_MOVED_BYTES (128 * 1024)
+/* Bytes count no further (a TiB): no counter value overflows the sums. */
+#define HOME_MOST_BYTES (1ULL << 40)
 
 static inline void thread_decay(struct thread_load *t, const struct class_settings *s, u64 now)
 {
@@ -102,25 +113,55 @@ static inline void thread_charge(struct thread_load *t, const struct class_setti
 	*sum = cost < LOAD_MAX_NS - *sum ? *sum + cost : LOAD_MAX_NS;
 }
 
-/*
- * A majority vote by bytes (Boyer and Moore): the CPU that carries more than half
- * stays the leader, a new one takes over after at most HOME_WEIGHT_MAX bytes.
- */
-static inline void home_vote(struct home *h, s32 cpu, u32 nic, u64 bytes)
+static inline void home_decay(struct home *h, u64 now)
 {
-	if (bytes > HOME_WEIGHT_MAX)
-		bytes = HOME_WEIGHT_MAX;
-	if (h->weight && h->cpu == cpu && h->nic == nic) {
-		h->weight += bytes;
-		if (h->weight > HOME_WEIGHT_MAX)
-			h->weight = HOME_WEIGHT_MAX;
-	} else if (h->weight > bytes) {
-		h->weight -= bytes;
+	u64 halvings;
+
+	if (now <= h->stamp_ns || now - h->stamp_ns < HOME_HALF_LIFE_NS)
+		return;
+	halvings = (now - h->stamp_ns) / HOME_HALF_LIFE_NS;
+	h->stamp_ns += halvings * HOME_HALF_LIFE_NS;
+	/* old as it may be, home is known */
+	h->bytes = (halvings < 64 ? h->bytes >> halvings : 0) ?: !!h->bytes;
+	h->rival_bytes = halvings < 64 ? h->rival_bytes >> halvings : 0;
+}
+
+/*
+ * Bytes of a flow that arrive on @cpu by @nic, and arrived on @before until now. The rival is
+ * found by a majority vote among all but the home (Boyer and Moore), and takes its place when it
+ * has half as much again. Where the flow that made the home moves, that is after at most 1.5 times
+ * HOME_MOVED_BYTES.
+ */
+static inline void home_vote(struct home *h, s32 cpu, s32 before, u32 nic, u64 bytes, u64 now)
+{
+	home_decay(h, now);
+	if (bytes > HOME_MOST_BYTES)
+		bytes = HOME_MOST_BYTES;
+	if (h->bytes && h->cpu == cpu && h->nic == nic) {
+		h->bytes += bytes;
+	} else if (h->rival_bytes && h->rival_cpu == cpu && h->rival_nic == nic) {
+		h->rival_bytes += bytes;
+	} else if (h->rival_bytes > bytes) {
+		h->rival_bytes -= bytes;
 	} else {
-		h->cpu = cpu;
-		h->nic = nic;
-		h->weight = bytes - h->weight ?: 1;
+		h->rival_cpu = cpu;
+		h->rival_nic = nic;
+		h->rival_bytes = bytes - h->rival_bytes ?: 1;
 	}
+	if (before != cpu && before == h->cpu && h->bytes > HOME_MOVED_BYTES)
+		h->bytes = HOME_MOVED_BYTES;
+	if (h->rival_bytes > h->bytes + h->bytes / 2) {
+		struct home left = *h;
+
+		h->cpu = left.rival_cpu;
+		h->nic = left.rival_nic;
+		h->bytes = left.rival_bytes;
+		h->rival_cpu = left.cpu;
+		h->rival_nic = left.nic;
+		h->rival_bytes = left.bytes;
+	}
+	if (h->bytes > HOME_MOST_BYTES)
+		h->bytes = HOME_MOST_BYTES;
 }
 
 #endif /* __STEER_THREAD_H */

@@ -35,6 +35,7 @@ struct traffic {
 	u64 now;
 	u64 served_since_ns; /* since when all sends and receives of this flow were on this CPU */
 	s32 softirq_cpu;     /* that last processed packets of this flow, or -1 */
+	s32 softirq_before;  /* ... at the event before */
 	u32 nic;	     /* of the plan, or NIC_UNKNOWN */
 	u8 direction;
 	u8 class_before;
@@ -80,6 +81,8 @@ static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, 
 	}
 	t->served_since_ns = f->served_since_ns;
 	t->softirq_cpu = sk->__sk_common.skc_incoming_cpu;
+	t->softirq_before = (s32)f->arrived_on - 1;
+	f->arrived_on = t->softirq_cpu + 1;
 	return true;
 }
 

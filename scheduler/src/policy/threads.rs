@@ -61,7 +61,7 @@ impl LiveThread {
             long_cost_ns: task.load.long_ns,
             short_cost_ns: task.load.short_ns,
             last_bursts: bursts(task),
-            home_cpu: (task.home.weight > 0).then_some(task.home.cpu),
+            home_cpu: (task.home.bytes > 0).then_some(task.home.cpu),
             target_cpu: (task.target >= 0).then_some(task.target),
             spilled: task.spilled,
         }
