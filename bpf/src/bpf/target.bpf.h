@@ -187,6 +187,9 @@ static s32 long_target(struct task_struct *p, struct task_ctx *task, u64 now)
 			target = home;
 		else if (target >= 0 && target != home && target != task->target)
 			depart(task, now);
+	} else if (target != home && !fixed && !stays) {
+		/* packets arrive elsewhere by now: do they follow a thread that stays? */
+		depart(task, now);
 	}
 	if (target >= 0 && (target == home || !stays))
 		target = spill(p, task, target, fixed, now);
