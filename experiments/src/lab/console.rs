@@ -33,6 +33,14 @@ impl Console {
         Ok(Self { shared: Arc::new(Mutex::new(shared)) })
     }
 
+    /// An empty one for a guest that takes this one's place, written to the same file.
+    pub(crate) fn anew(&self) -> Result<Self> {
+        let file = self.shared().file.as_ref().map(File::try_clone).transpose();
+        let file = file.context("sharing the console's file")?;
+        let shared = Shared { file, ..Shared::default() };
+        Ok(Self { shared: Arc::new(Mutex::new(shared)) })
+    }
+
     /// Adds a line.
     pub(crate) fn push(&self, line: &str) {
         let mut shared = self.shared();
@@ -67,6 +75,18 @@ impl Console {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_guest_said_is_not_held_against_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("console.log");
+        let crashed = Console::logged(&path).unwrap();
+        crashed.push("assertion failed");
+        let next = crashed.anew().unwrap();
+        next.push("booting");
+        assert!(crashed.has("assertion") && !next.has("assertion") && next.has("booting"));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "assertion failed\nbooting\n");
+    }
 
     #[test]
     fn shows_the_last_lines_only() {

@@ -148,7 +148,7 @@ impl Guest {
         progress.step(format!("booting {} on {} CPUs", kernel.release, args.shape.cpus()));
         let initramfs = initramfs::pack(&kernel, &programs)?;
         let net = args.net()?;
-        let console = log.map_or_else(|| Ok(Console::default()), Console::logged)?;
+        let mut console = log.map_or_else(|| Ok(Console::default()), Console::logged)?;
         let machine = args.machine(&kernel, &initramfs, &net, "agent");
         let mut starts = 1;
         loop {
@@ -159,6 +159,8 @@ impl Guest {
                     starts += 1;
                     progress.step("QEMU crashed before the guest was up, starting it again");
                     net.attach()?;
+                    // the assertion that ended that one is no fault of this one
+                    console = console.anew()?;
                 }
                 Err(error) => return Err(error.context(console.tail())),
             }
