@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use log::{debug, info, warn};
 use scx_stats::prelude::*;
 use steer_bpf::{LoadOptions, Scheduler};
-use steer_policy::{CpuPlace, Plan, Settings};
+use steer_policy::{CpuPlace, Plan};
 use steer_topology::{CpuSet, Machine, NetworkDevices};
 
 use crate::{
@@ -45,10 +45,9 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
             }
         });
     }
-    let mut policy =
-        LivePolicy::load(args.policy.policy.clone(), settings.clone(), signals::on_reload()?)?;
+    let mut policy = LivePolicy::load(args.policy.policy.clone(), settings, signals::on_reload()?)?;
     let mut loads = 1;
-    while serve(args, &settings, &mut policy, &stats, loads, &shutdown)? == Next::Restart {
+    while serve(args, &mut policy, &stats, loads, &shutdown)? == Next::Restart {
         loads += 1;
         info!("the kernel asked for a restart: loading the scheduler again");
     }
@@ -64,7 +63,6 @@ enum Next {
 /// One life of the scheduler, from load to unload.
 fn serve(
     args: &ScheduleArgs,
-    settings: &Settings,
     policy: &mut LivePolicy,
     stats: &StatsServer<(), Answer>,
     loads: u64,
@@ -80,8 +78,8 @@ fn serve(
     let mut scheduler = Scheduler::attach(
         &mut slot,
         &options,
-        &translate::default_policy(&settings.classification),
-        &translate::places(&settings.placement),
+        &translate::default_policy(&policy.settings().classification),
+        &translate::places(&policy.settings().placement),
         &translate::plan(&plan, &devices)?,
     )?;
     info!("scx_steer is in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);

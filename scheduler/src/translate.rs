@@ -15,12 +15,12 @@ use steer_bpf::{
 };
 use steer_policy::{
     CgroupPolicy, Class, Classification, CpuPool, Effective, Granularity, Latency, Origins,
-    Placement, Plan, Pools, ProcessPattern, ProcessPolicy, Steer,
+    Placement, Plan, Pools, ProcessPattern, ProcessPolicy, Steer, Time,
 };
 use steer_topology::NetworkDevices;
 
 fn ns(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+    Time::from(duration).ns()
 }
 
 /// Settings of classification, already validated.

@@ -82,6 +82,11 @@ impl LivePolicy {
         }
     }
 
+    /// What holds where no rule says anything.
+    pub(crate) fn settings(&self) -> &Settings {
+        self.effective.settings()
+    }
+
     /// Whether there is any rule, so that cgroups matter.
     pub(crate) fn has_rules(&self) -> bool {
         !self.effective.set().rules().is_empty()
@@ -134,7 +139,7 @@ impl LivePolicy {
     fn reload(&mut self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
         let files = load::files(self.path.as_deref());
         let tree = tree(self.mount.as_deref())?;
-        match load::effective(&files, self.effective.settings().clone(), &tree) {
+        match load::effective(&files, self.settings().clone(), &tree) {
             Ok(effective) => {
                 let old = std::mem::replace(&mut self.effective, effective);
                 match self.apply(scheduler, plan) {
