@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
     let mut loads = 1;
     while serve(args, &mut policy, &stats, loads, &shutdown)? == Next::Restart {
         loads += 1;
-        info!("the kernel asked for a restart: loading the scheduler again");
+        info!("a CPU came or went: loading the scheduler again");
     }
     Ok(())
 }

@@ -30,6 +30,7 @@
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
 #include "balance.bpf.h"
+#include "hotplug.bpf.h"
 #include "upkeep.bpf.h"
 #include "wake.bpf.h"
 
