@@ -168,11 +168,13 @@ fn without_qemu_the_network_goes_away_again() {
         let name = Path::new(tool).file_name().unwrap();
         std::os::unix::fs::symlink(tool, tools.path().join(name)).unwrap();
     }
+    let scheduler = tools.path().join("scx_steer");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_steer-bench"), &scheduler).unwrap();
     let arguments = ["lab", "test", "--kernel-cache", cache.path().to_str().unwrap()];
     bench
         .command(&arguments)
         .arg("--scx-steer")
-        .arg(env!("CARGO_BIN_EXE_steer-bench"))
+        .arg(&scheduler)
         .env("PATH", tools.path())
         .env(QEMU.0, tools.path())
         .assert()

@@ -50,7 +50,7 @@ pub(crate) struct GuestArgs {
     /// turns; those of --rpc-tool all go to the first.
     #[arg(long, value_name = "NODES", value_enum, default_value_t)]
     pub(crate) nics: Nics,
-    /// The scx_steer program to test [default: the one beside this program].
+    /// The scx_steer program to test, a file of that name [default: the one beside this program].
     #[arg(long, value_name = "PATH")]
     pub(crate) scx_steer: Option<PathBuf>,
     /// Another program to take into the guest's /bin; may be repeated.
@@ -111,6 +111,11 @@ impl GuestArgs {
             Some(path) => path.clone(),
             None => this.with_file_name("scx_steer"),
         };
+        ensure!(
+            scx_steer.file_name().is_some_and(|name| name == "scx_steer"),
+            "--scx-steer {}: the guest starts it by the name scx_steer, so the file must have it",
+            scx_steer.display()
+        );
         let mut programs = vec![this, scx_steer];
         programs.extend(self.extra.iter().cloned());
         for program in &programs {
