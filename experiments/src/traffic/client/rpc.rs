@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 use super::phase::{Phase, PhaseCell};
 use super::report::new_histogram;
 use super::talk::Talk;
-use super::tcp_info::smoothed_rtt_us;
+use super::tcp_info::{is_unacknowledged, smoothed_rtt_us};
 use super::turns::Turns;
 use crate::traffic::LOOK;
 use crate::traffic::poll::{Poller, Wants};
@@ -121,8 +121,7 @@ impl Caller {
                 }
                 let since = *draining_since.get_or_insert_with(Instant::now);
                 if since.elapsed() > DRAIN {
-                    let late = self.outstanding;
-                    bail!("{late} RPCs had no reply {} s after the run", DRAIN.as_secs());
+                    bail!("{}", self.missing());
                 }
             }
             self.poller.wait(&mut ready, Some(patience)).context("epoll_wait failed")?;
@@ -130,6 +129,19 @@ impl Caller {
                 self.advance(token, phase)?;
             }
         }
+    }
+
+    /// What to say of the replies that are not in after [`DRAIN`].
+    fn missing(&self) -> String {
+        let asking = self.connections.iter().filter(|connection| connection.current.is_some());
+        let lost = asking.filter(|one| is_unacknowledged(&one.stream).is_ok_and(|lost| lost));
+        format!(
+            "{} RPCs had no reply {} s after the run; requests that have not reached the server's \
+             kernel: {}",
+            self.outstanding,
+            DRAIN.as_secs(),
+            lost.count()
+        )
     }
 
     /// Has the connections that rest ask, if they are to; gives how long to wait at most.

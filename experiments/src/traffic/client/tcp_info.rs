@@ -1,5 +1,5 @@
-//! How many bytes of a connection have arrived, at either end, and how long they take, from the
-//! kernel's TCP_INFO.
+//! How many bytes of a connection have arrived, at either end, how long they take, and whether any
+//! are missing, from the kernel's TCP_INFO.
 
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
@@ -30,6 +30,15 @@ pub(super) fn bytes_received(stream: &TcpStream) -> io::Result<u64> {
 /// When the connection is gone.
 pub(super) fn smoothed_rtt_us(stream: &TcpStream) -> io::Result<u32> {
     Ok(tcp_info(stream, offset_of!(libc::tcp_info, tcpi_rtt))?.tcpi_rtt)
+}
+
+/// Whether the peer's kernel has yet to acknowledge something that was sent: it is lost, or held up
+/// before it.
+///
+/// # Errors
+/// When the connection is gone.
+pub(super) fn is_unacknowledged(stream: &TcpStream) -> io::Result<bool> {
+    Ok(tcp_info(stream, offset_of!(libc::tcp_info, tcpi_rtt))?.tcpi_unacked > 0)
 }
 
 /// What the kernel says of a connection, up to the counter at `counter` at least.
