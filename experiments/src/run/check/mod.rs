@@ -4,6 +4,7 @@
 
 mod fairness;
 mod policy;
+mod situation;
 mod sizes;
 pub(crate) mod soak;
 
@@ -262,6 +263,9 @@ fn hotplug(bench: &mut Bench) -> Result<()> {
         }
         bench.in_force()?;
     }
+    // not when the kernel tells it: that may be never
+    let said = bench.guest.link.so_far(JOB)?.stderr;
+    ensure!(said.contains("CPU 1 is about to leave"), "it left too late: {said}");
     moved(&traffic.finish(&bench.guest.net).context("the traffic did not survive")?.0)
 }
 

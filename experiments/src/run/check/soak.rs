@@ -4,10 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 
-use super::{Bench, RESTART, moved};
+use super::{Bench, RESTART, moved, situation};
 use crate::lab::guest::{Guest, GuestArgs};
 use crate::lab::progress::Progress;
 use crate::lab::tool;
@@ -49,9 +49,11 @@ const CHURN: [(&str, &str); 4] = [
     ),
     (
         "hotplug",
-        // far enough apart to load anew in between, under this load, in an emulated guest
+        // Far enough apart to load anew in between, under this load, in an emulated guest. The CPU
+        // goes while it is all that some threads may use.
         "cpu=/sys/devices/system/cpu/cpu1/online; trap 'echo 1 > $cpu; exit' TERM; \
-         while :; do sleep 100 & wait $!; echo 0 > $cpu; sleep 100 & wait $!; echo 1 > $cpu; done",
+         while :; do sleep 60 & wait $!; until grep -q exclusive /tmp/policy.toml; do sleep 1; done; \
+         echo 0 > $cpu; sleep 60 & wait $!; echo 1 > $cpu; done",
     ),
 ];
 
@@ -89,9 +91,11 @@ fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> 
         rounds += 1;
         progress.step(format!("{} s, traffic {rounds}", start.elapsed().as_secs()));
         let traffic = bench.start_traffic()?;
-        let (report, _) =
-            traffic.finish(&bench.guest.net).context("the traffic did not survive")?;
-        moved(&report)?;
+        let passed = traffic.finish(&bench.guest.net).and_then(|(report, _)| moved(&report));
+        if let Err(error) = passed {
+            let situation = situation::describe(bench)?;
+            return Err(error.context(format!("the traffic did not survive; {situation}")));
+        }
         bench.in_force()?;
         let passed = start.elapsed().as_secs() / 60;
         (done..passed).for_each(|_| progress.advance());
