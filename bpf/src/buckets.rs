@@ -1,7 +1,7 @@
 //! The bounds of the observer's histograms; the inverse of buckets.h.
 
-/// The smallest value that falls into bucket number `bucket`, which is below 248; the next bucket's
-/// is the first beyond it.
+/// The smallest value in bucket number `bucket`, which is below 248. The bucket ends where the next
+/// one begins.
 #[must_use]
 pub fn bucket_floor(bucket: usize) -> u64 {
     let (power, quarter) = (bucket / 4, bucket as u64 % 4);

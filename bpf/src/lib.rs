@@ -1,32 +1,40 @@
 //! What runs in the kernel, and the thin Rust around it.
 //!
-//! Two BPF objects: the [`Scheduler`] (sched_ext ops and socket telemetry) and the
-//! [`Observer`] (tracing only). Their C is in `src/bpf/`; every decision there that
-//! can be a pure function stands in a header that also compiles natively.
+//! There are two BPF objects: the [`Scheduler`] (sched_ext ops and socket telemetry) and the
+//! [`Observer`] (tracing only). Their C is in `src/bpf/`. Every decision there that can be a pure
+//! function is in a header that also compiles natively.
 //!
-//! Nothing here decides anything: settings and plans come from the caller as the
-//! plain types of `intf.h`.
+//! This crate decides nothing: settings and plans come from the caller as the plain types of
+//! `intf.h`.
 
 mod buckets;
+mod cgroup_events;
 mod counters;
 pub mod intf;
+mod kernel_plan;
 mod observer;
 mod origins;
-mod plan;
 mod policies;
+#[cfg(feature = "testing")]
+mod policy_object;
 mod scheduler;
 mod stamps;
+mod swap;
 #[cfg(feature = "testing")]
 mod telemetry;
 mod threads;
 
 pub use buckets::bucket_floor;
+pub use cgroup_events::CgroupEvent;
 pub use counters::Counters;
+pub use kernel_plan::KernelPlan;
 pub use observer::{LoadedObserver, ObservedCgroup, Observer};
 pub use origins::Origins;
-pub use plan::Plan;
-pub use policies::{CgroupEvent, Policies};
+pub use policies::Policies;
+#[cfg(feature = "testing")]
+pub use policy_object::{PolicyObject, Seen};
 pub use scheduler::{LoadOptions, ProgramSize, Scheduler, Steering};
+pub use swap::Step;
 #[cfg(feature = "testing")]
 pub use telemetry::Telemetry;
 pub use threads::Threads;

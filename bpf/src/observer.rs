@@ -7,7 +7,7 @@ use libbpf_rs::{
 };
 
 use crate::{
-    ObjectSlot, Plan,
+    KernelPlan, ObjectSlot,
     intf::{self, observed_cpu},
     origins::OriginMaps,
     stamps::{self, Stamps},
@@ -47,15 +47,15 @@ pub struct Observer<'obj> {
 }
 
 impl<'obj> LoadedObserver<'obj> {
-    /// Loads the object. Needs CAP_BPF and CAP_PERFMON, or root; no sched_ext. All traffic outside
-    /// of `cgroup`, if one is given, counts as none.
+    /// Loads the object. Needs CAP_BPF and CAP_PERFMON, or root, but no sched_ext. If `cgroup` is
+    /// given, traffic outside of it does not count.
     ///
     /// # Errors
     /// Whatever step failed: opening, a kernel without the tracepoints, the verifier.
     pub fn load(
         slot: &'obj mut ObjectSlot,
         classes: &intf::class_settings,
-        plan: &Plan,
+        plan: &KernelPlan,
         cgroup: Option<ObservedCgroup>,
     ) -> Result<Self> {
         let mut skel = ObserverSkelBuilder::default().open(slot).context("opening the observer")?;
@@ -80,7 +80,8 @@ impl<'obj> LoadedObserver<'obj> {
         Ok(Self(skel))
     }
 
-    /// Starts counting; has the kernel stamp packets as they come in, as any NTP daemon does.
+    /// Starts counting. From now on the kernel stamps packets as they come in, as it does for any
+    /// NTP daemon.
     ///
     /// # Errors
     /// A tracepoint could not be attached.
@@ -99,7 +100,7 @@ impl Observer<'_> {
     pub fn read(&self, online: impl IntoIterator<Item = u32>) -> Result<Vec<observed_cpu>> {
         for cpu in online {
             let input = ProgramInput { cpu, flags: TEST_RUN_ON_CPU, ..Default::default() };
-            // ENXIO: offline by now; its counters stand as they were when it left
+            // ENXIO: the CPU is offline by now; its counters are as they were when it left
             self.skel.progs.settle.test_run(input).ok();
         }
         let per_cpu = self

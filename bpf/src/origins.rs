@@ -5,19 +5,19 @@ use std::{collections::BTreeMap, net::Ipv6Addr};
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 
-/// What names a NIC. NICs are given by their index in the plan, which is below `MAX_NICS`.
+/// The names of NICs. A NIC is given by its index in the plan, which is below `MAX_NICS`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins {
-    /// The network namespace that `interfaces` are of: its inode number, 0 for none.
+    /// The network namespace of `interfaces`: its inode number, 0 for none.
     pub namespace: u32,
-    /// No NAPI number is below this; `None` if unknown, then `napis` are not used.
+    /// No NAPI number is below this; `None` if unknown: then `napis` are not used.
     pub smallest_napi: Option<u32>,
     /// NIC by interface number. At most `MAX_INTERFACES`.
     pub interfaces: BTreeMap<u32, u32>,
     /// NIC by NAPI number. At most `MAX_NAPIS`.
     pub napis: BTreeMap<u32, u32>,
     /// NIC by the peer's address: first address (IPv4 in its IPv6 form) and how many of its bits
-    /// count, 0 to 128. The longest prefix holds, also where it says `None`: no NIC. At most
+    /// count, 0 to 128. The longest prefix decides; `None` means no NIC. At most
     /// `MAX_PEER_PREFIXES`.
     pub peers: BTreeMap<(Ipv6Addr, u8), Option<u32>>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct OriginMaps<'a, M> {
 }
 
 impl Origins {
-    /// Makes the maps say what this says, and nothing else. Entries that stay are never absent.
+    /// Makes the maps equal to this. Entries that stay are present all the time.
     pub(crate) fn fill<M: MapCore>(&self, maps: &OriginMaps<'_, M>) -> Result<()> {
         let number = |(key, nic): (&u32, &u32)| (key.to_ne_bytes().to_vec(), *nic);
         make_equal(maps.napis, self.napis.iter().map(number).collect())
@@ -51,7 +51,7 @@ impl Origins {
 }
 
 fn make_equal(map: &impl MapCore, entries: BTreeMap<Vec<u8>, u32>) -> Result<()> {
-    // collected first: deleting a key under a walk restarts it
+    // collected first: deleting a key during a walk restarts the walk
     for key in map.keys().collect::<Vec<_>>() {
         if !entries.contains_key(&key) {
             map.delete(&key)?;

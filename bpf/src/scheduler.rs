@@ -15,11 +15,12 @@ use scx_utils::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ObjectSlot, Origins, Plan,
+    KernelPlan, ObjectSlot, Origins,
+    cgroup_events::CgroupEvents,
     counters::{self, Counters},
     intf,
     origins::OriginMaps,
-    policies,
+    swap,
 };
 
 #[allow(
@@ -56,7 +57,7 @@ pub struct ProgramSize {
     pub verified: u32,
 }
 
-/// Whether a NIC's packets follow threads, as learned from moves (`place.h`).
+/// Whether a NIC's packets follow threads, as learned from moves (`steering.bpf.h`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Steering {
@@ -64,16 +65,16 @@ pub enum Steering {
     Follows,
     /// They arrive where the NIC or its driver puts them (RSS, ntuple rules).
     Fixed,
-    /// Too few threads moved so far.
+    /// Too few threads have moved so far.
     Unknown,
 }
 
 /// The scheduler, in force from [`Scheduler::attach`] until dropped.
 pub struct Scheduler<'obj> {
     pub(crate) skel: SteerSkel<'obj>,
-    /// The table of cgroups in force, once there are policies.
+    /// The table of cgroups in force; `None` while there are no policies.
     pub(crate) cgroups: Option<MapHandle>,
-    pub(crate) events: policies::CgroupEvents,
+    pub(crate) events: CgroupEvents,
     link: Option<Link>,
 }
 
@@ -87,7 +88,7 @@ impl<'obj> Scheduler<'obj> {
         options: &LoadOptions,
         default: &intf::thread_policy,
         places: &intf::place_settings,
-        plan: &Plan,
+        plan: &KernelPlan,
     ) -> Result<Self> {
         let builder = SteerSkelBuilder::default();
         let open_opts = options.libbpf.clone().into_bpf_open_opts();
@@ -98,21 +99,22 @@ impl<'obj> Scheduler<'obj> {
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
         intf::copy_to_skeleton(places, &mut rodata.place_settings);
         rodata.nr_llcs = plan.nr_llcs;
+        plan.count_cpus(&mut rodata.cpus_of_llc);
         rodata.own_namespace = plan.origins.namespace;
         rodata.smallest_napi = plan.origins.smallest_napi.unwrap_or(u32::MAX);
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
-        policies::write(&mut bss.policies, std::slice::from_ref(default), 0);
+        swap::write(&mut bss.policies, std::slice::from_ref(default), 0);
 
         let mut skel = scx_ops_load!(skel, steer_ops, uei)?;
         fill_origins(&skel, &plan.origins)?;
-        let events = policies::CgroupEvents::from(&skel.maps.cgroup_events)?;
+        let events = CgroupEvents::from(&skel.maps.cgroup_events)?;
         let link = scx_ops_attach!(skel, steer_ops)?;
         Ok(Self { skel, cgroups: None, events, link: Some(link) })
     }
 
-    /// The kernel's count of CPUs that came or went. It refuses a scheduler that was told another
-    /// one, and asks it to restart.
+    /// The kernel's count of CPUs that came or went. The kernel refuses a scheduler that brings
+    /// another count, and asks it to restart.
     ///
     /// # Errors
     /// The kernel has no sched_ext.
@@ -126,17 +128,17 @@ impl<'obj> Scheduler<'obj> {
     ///
     /// # Errors
     /// The kernel refused an update of a table.
-    pub fn update_plan(&mut self, plan: &Plan) -> Result<()> {
+    pub fn update_plan(&mut self, plan: &KernelPlan) -> Result<()> {
         let bss = self.skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
-        // NICs may have new numbers: what was learned by number is void
+        // NICs may have new numbers: forget what was learned by number
         for steering in &mut bss.nic_steering {
             *steering = Default::default();
         }
         self.update_origins(&plan.origins)
     }
 
-    /// Follows a change of how NICs are found, where the NICs themselves are as they were.
+    /// Follows a change of how NICs are found. The NICs themselves have not changed.
     ///
     /// # Errors
     /// The kernel refused an update of a table.

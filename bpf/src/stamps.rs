@@ -10,11 +10,11 @@ use rustix::{
     time::{ClockId, DynamicClockId, clock_gettime, clock_gettime_dynamic},
 };
 
-/// As long as this lives, the kernel stamps every packet that comes in: some socket asks for it.
+/// A socket that asks for stamps. As long as it lives, the kernel stamps every packet that comes in.
 pub(crate) struct Stamps(#[expect(dead_code, reason = "kept open")] OwnedFd);
 
 impl Stamps {
-    /// Asks for it, on a socket that never receives anything.
+    /// Opens it. It never receives anything.
     pub(crate) fn on() -> io::Result<Self> {
         let kind = (AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC);
         let socket = socket_with(kind.0, kind.1, kind.2, None)?;
@@ -33,11 +33,11 @@ impl Stamps {
     }
 }
 
-/// By how much CLOCK_TAI is ahead of CLOCK_REALTIME, in which stamps are: whole seconds, 0 where
-/// nobody has set it.
+/// By how much CLOCK_TAI is ahead of CLOCK_REALTIME, the clock of the stamps: whole seconds; 0 on
+/// hosts where it was never set.
 pub(crate) fn tai_ahead_ns() -> io::Result<u64> {
     let real = clock_gettime(ClockId::Realtime);
-    // read after the other, it is further ahead by a little
+    // it is read later than the other clock, and so a little further ahead
     let ahead = clock_gettime_dynamic(DynamicClockId::Tai)? - real;
     Ok(u64::try_from(ahead.tv_sec).unwrap_or(0) * 1_000_000_000)
 }

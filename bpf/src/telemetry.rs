@@ -1,4 +1,4 @@
-//! The scheduler's socket telemetry by itself, for testing it and measuring its cost on a kernel
+//! The scheduler's socket telemetry by itself: for tests, and to measure its cost, on a kernel
 //! without sched_ext.
 
 use std::{mem::MaybeUninit, os::fd::AsRawFd, slice};
@@ -46,25 +46,25 @@ impl<'obj> Telemetry<'obj> {
         Ok(Self(skel))
     }
 
-    /// Gives a thread the storage that the scheduler gives every thread, so that what it moves is
+    /// Gives a thread the storage that the scheduler gives every thread, so that its traffic is
     /// charged to it.
     ///
     /// # Errors
     /// The thread has ended, or before kernel 6.9, which has no descriptors of threads.
     pub fn follow(&self, thread: Pid) -> Result<()> {
         let thread = threads::open(thread).context("opening a descriptor of the thread")?;
-        // as ops.init_task leaves it; also what lies between the fields is zero
+        // as ops.init_task leaves it, with zeros between the fields
         let mut task = MaybeUninit::<task_ctx>::zeroed();
         // SAFETY: all its fields are numbers and bools, for which zero is a value.
         let fields = unsafe { task.assume_init_mut() };
-        (fields.target, fields.left_home) = (-1, -1);
+        (fields.target_cpu, fields.left_home_cpu) = (-1, -1);
         // SAFETY: every byte is initialized, see above.
         let bytes = unsafe { slice::from_raw_parts(task.as_ptr().cast(), size_of::<task_ctx>()) };
         let key = thread.as_raw_fd().to_ne_bytes();
         self.0.maps.tasks.update(&key, bytes, MapFlags::ANY).context("giving the thread storage")
     }
 
-    /// What is known of the threads that are followed.
+    /// The threads that are followed, and what is known of them.
     ///
     /// # Errors
     /// The kernel refused to say which map it is.
@@ -72,7 +72,7 @@ impl<'obj> Telemetry<'obj> {
         Threads::of(&self.0.maps.tasks)
     }
 
-    /// The counters; only those of flows move.
+    /// The counters. Only those of flows change.
     ///
     /// # Errors
     /// The kernel refused to read the counter map.

@@ -18,7 +18,7 @@ impl Threads {
     /// Finds it; `None` while no scx_steer is in force.
     ///
     /// # Errors
-    /// Without the rights to look at BPF maps.
+    /// The process may not look at BPF maps.
     pub fn find() -> Result<Option<Self>> {
         let is_it = |map: &libbpf_rs::query::MapInfo| {
             map.ty == MapType::TaskStorage
@@ -30,7 +30,7 @@ impl Threads {
         Ok(Some(Self(map)))
     }
 
-    /// That of an object which is loaded here.
+    /// The storage of an object that this process has loaded.
     #[cfg(feature = "testing")]
     pub(crate) fn of(map: &impl MapCore) -> Result<Self> {
         let info = map.info().context("asking for the map's id")?;
@@ -54,7 +54,7 @@ impl Threads {
     }
 }
 
-/// A descriptor of a thread, by which its storage is found.
+/// A descriptor of a thread; its storage is found by it.
 pub(crate) fn open(thread: Pid) -> rustix::io::Result<OwnedFd> {
     pidfd_open(thread, PIDFD_THREAD)
 }

@@ -1,4 +1,4 @@
-//! Properties of the histograms' buckets (buckets.h and their inverse), run natively from the header
+//! Properties of the histograms' buckets (buckets.h and its inverse), run natively from the header
 //! that is compiled for BPF.
 
 use proptest::prelude::*;

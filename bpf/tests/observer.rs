@@ -1,5 +1,5 @@
-//! The observer, loaded for real on this kernel, on loopback traffic. Needs root: without it, says
-//! that it is skipped.
+//! The observer, loaded for real on this kernel, on loopback traffic. Without root the tests say that
+//! they are skipped.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -16,18 +16,19 @@ use std::{
 };
 
 use steer_bpf::{
-    LoadedObserver, ObjectSlot, ObservedCgroup, Observer, Origins, Plan, bucket_floor, intf::*,
+    KernelPlan, LoadedObserver, ObjectSlot, ObservedCgroup, Observer, Origins, bucket_floor,
+    intf::*,
 };
 
 mod common;
 
-/// Each test counts all traffic of this machine, so they take turns.
+/// Each test counts all traffic of this machine, so the tests take turns.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Two CPUs of one cache; CPU 0 is NIC-local to the loopback device, which stands in for a NIC
-/// here: what is tested is the counting.
-fn plan() -> Plan {
-    Plan {
+/// Two CPUs of one cache. The loopback device stands in for a NIC, since only the counting is tested;
+/// CPU 0 is NIC-local to it.
+fn plan() -> KernelPlan {
+    KernelPlan {
         cpus: vec![
             cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0, online: true },
             cpu_plan { nics_local: 0, llc: 0, core: 1, node: 0, online: true },

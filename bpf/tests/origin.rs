@@ -1,6 +1,6 @@
-//! From which NIC a socket's packets come, on real sockets in network namespaces: a NAPI context
-//! says it everywhere, interface numbers of another namespace say nothing, a peer's address may. Needs root: without it, says
-//! that it is skipped.
+//! From which NIC a socket's packets come, on real sockets in network namespaces. A NAPI context
+//! tells it in every namespace, an interface number only in scx_steer's own, a peer's address by the
+//! host's routes. Without root the test says that it is skipped.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -15,13 +15,13 @@ use std::{
     thread,
 };
 
-use steer_bpf::{LoadedObserver, Origins, Plan, intf::*};
+use steer_bpf::{KernelPlan, LoadedObserver, Origins, intf::*};
 
 mod common;
 
 const BYTES: usize = 4 << 20;
-/// The receiver's end of the cable. Its number is that of the sender's end in the other namespace:
-/// both are the first device after the loopback.
+/// The receiver's end of the cable. It has the same number as the sender's end in the other
+/// namespace: both are the first device after the loopback.
 const CABLE: &CStr = c"veth-in";
 
 /// What the container says: its namespace, its interface's number, the last NAPI context.
@@ -58,8 +58,8 @@ fn new_namespace() -> u32 {
     common::own_namespace()
 }
 
-/// A server in a namespace of its own: says its namespace and its interface's number, then receives one connection of each
-/// kind for each message it gets, until the channel closes.
+/// A server in a namespace of its own. It tells its namespace and its interface's number, then
+/// receives one connection for each message it gets, until the channel closes.
 fn container(ready: &Sender<Heard>, rounds: &Receiver<()>, thread_id: &Sender<i32>) {
     let namespace = new_namespace();
     // SAFETY: no memory is touched.
@@ -82,8 +82,8 @@ fn container(ready: &Sender<Heard>, rounds: &Receiver<()>, thread_id: &Sender<i3
     }
 }
 
-/// Bytes that the observer says came through NIC 0, of one transfer to `server`, and the NAPI
-/// context they came through.
+/// One transfer to `server`: the bytes that the observer counts for NIC 0, and the NAPI context that
+/// received them.
 fn transfer(
     origins: Origins,
     server: IpAddr,
@@ -91,7 +91,7 @@ fn transfer(
     ready: &Receiver<Heard>,
 ) -> (u64, u32) {
     let cpus = vec![cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0, online: true }; 64];
-    let plan = Plan { cpus, nr_llcs: 1, origins };
+    let plan = KernelPlan { cpus, nr_llcs: 1, origins };
     let mut slot = MaybeUninit::uninit();
     let loaded = LoadedObserver::load(&mut slot, &common::settings(), &plan, None).unwrap();
     let observer = loaded.attach().unwrap();

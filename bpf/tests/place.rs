@@ -1,21 +1,13 @@
-//! Properties of the placement arithmetic (place.h), run natively from the header that is compiled
-//! for BPF.
+//! Properties of the placement arithmetic (distance.h, spill.h, load.h, heads.h, reserve.h,
+//! crowd.h), run natively from the headers that are compiled for BPF.
 
 use proptest::prelude::*;
 use steer_bpf::intf::*;
 
+mod common;
+use common::{UNKNOWN_STEERING, steering_vote};
+
 const FULL: u32 = 1024;
-const UNKNOWN: nic_steering = nic_steering { score: 0, probes: 0, probe_ns: 0, doubt_ns: 0 };
-
-fn is_fixed(s: &nic_steering) -> bool {
-    // SAFETY: points to a live struct.
-    unsafe { native_steering_is_fixed(s) }
-}
-
-fn vote(s: &mut nic_steering, followed: bool) {
-    // SAFETY: points to a live struct.
-    unsafe { native_steering_vote(s, followed) }
-}
 
 fn update(load: u32, busy_ns: u64, window_ns: u64) -> u32 {
     // SAFETY: no pointer is passed.
@@ -35,22 +27,6 @@ fn spill_cost(from: &cpu_plan, to: &cpu_plan, threads: u32) -> u64 {
 fn distance(a: &cpu_plan, b: &cpu_plan) -> cpu_distance {
     // SAFETY: both point to live structs.
     unsafe { native_cpu_distance(a, b) }
-}
-
-#[test]
-fn unknown_steering_is_not_taken_as_fixed() {
-    assert!(!is_fixed(&UNKNOWN));
-}
-
-#[test]
-fn what_is_doubted_is_not_known_until_the_next_vote() {
-    let mut s = UNKNOWN;
-    (0..2).for_each(|_| vote(&mut s, false));
-    // SAFETY: points to a live struct.
-    unsafe { native_steering_doubt(&mut s) };
-    assert!(!is_fixed(&s));
-    vote(&mut s, false);
-    assert!(is_fixed(&s));
 }
 
 #[test]
@@ -106,40 +82,20 @@ fn a_spilled_thread_does_not_fit_back_at_once() {
     }
 }
 
-#[test]
-fn a_fixed_nic_is_probed_ever_more_seldom_until_packets_follow() {
-    const SECOND: u64 = 1_000_000_000;
-    let mut s = UNKNOWN;
-    let gaps = |s: &mut nic_steering, from: u64| {
-        let mut probed = Vec::new();
-        for now in from..from + 64 {
-            // SAFETY: points to a live struct.
-            if unsafe { native_steering_probe_due(s, now * SECOND) } {
-                probed.push(now - from);
-            }
-        }
-        probed
-    };
-    assert_eq!(gaps(&mut s, 0), [0, 1, 3, 7, 15, 31, 47, 63]);
-    vote(&mut s, false);
-    assert_eq!(gaps(&mut s, 100), [0, 16, 32, 48], "that packets stay is no news");
-    vote(&mut s, true);
-    assert_eq!(gaps(&mut s, 200), [0, 1, 3, 7, 15, 31, 47, 63]);
-}
-
-/// A thread alone on a full NIC-local core has shown nothing of its NIC's steering yet.
+/// While a thread is alone on a full NIC-local core, its NIC's steering is not known.
 #[test]
 fn a_full_core_is_left_until_packets_are_known_to_follow() {
     // SAFETY: points to a live struct.
     let helps = |s: &nic_steering, threads| unsafe { native_spill_helps(s, threads) };
-    let mut s = UNKNOWN;
-    assert!(helps(&s, 1), "that is how it becomes known");
+    let mut s = UNKNOWN_STEERING;
+    assert!(helps(&s, 1), "the move reveals it");
     for (followed, alone) in [(true, true), (true, false), (false, true), (false, true)] {
-        vote(&mut s, followed);
+        steering_vote(&mut s, followed);
         assert_eq!(helps(&s, 1), alone, "score {}", s.score);
         assert!(helps(&s, 2));
     }
-    assert!(is_fixed(&s));
+    // SAFETY: points to a live struct.
+    assert!(unsafe { native_steering_is_fixed(&s) });
 }
 
 #[test]
@@ -189,7 +145,7 @@ proptest! {
         prop_assert!(!(taken && alike), "only from more crowded ones");
     }
 
-    /// All that were seen within two windows are counted, and none for longer.
+    /// Threads seen within two windows are counted, others are not.
     #[test]
     fn threads_are_counted_while_they_run(
         threads in 1u32..100, first: u32, later in 0u32..5,
@@ -200,20 +156,6 @@ proptest! {
         // SAFETY: as above.
         let seen = unsafe { native_heads_in(&heads, first.wrapping_add(later)) };
         prop_assert_eq!(seen, if later <= 1 { threads } else { 0 });
-    }
-
-    /// Whatever was learned before, two moves in a row settle it, one opposite move unsettles it.
-    #[test]
-    fn two_votes_settle_and_one_unsettles(past in prop::collection::vec(any::<bool>(), 0..50)) {
-        let mut s = UNKNOWN;
-        past.into_iter().for_each(|followed| vote(&mut s, followed));
-        vote(&mut s, false);
-        vote(&mut s, false);
-        prop_assert!(is_fixed(&s));
-        vote(&mut s, true);
-        prop_assert!(!is_fixed(&s));
-        vote(&mut s, false);
-        prop_assert!(!is_fixed(&s), "a single move that was not followed may be chance");
     }
 
     /// No reading of a clock or counter takes a load out of its range.

@@ -1,4 +1,4 @@
-//! Properties of the pure decision functions, run natively from the very headers that are
+//! Properties of flows and threads (flow.h, thread.h), run natively from the headers that are
 //! compiled for BPF.
 
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ const LONG: u8 = traffic_class_CLASS_LONG as u8;
 const SHORT: u8 = traffic_class_CLASS_SHORT as u8;
 const MIXED: u8 = traffic_class_CLASS_MIXED as u8;
 
-/// All-zero, as BPF storage is born.
+/// All zero, as new BPF storage is.
 fn flow() -> flow {
     // SAFETY: a struct of integers.
     unsafe { std::mem::zeroed() }
@@ -32,7 +32,7 @@ fn no_home() -> home {
     unsafe { std::mem::zeroed() }
 }
 
-/// Bytes that arrive on `cpu`, of a flow that arrived on `before` until now; returns the home.
+/// `bytes` of a flow arrive on `cpu`; until now they arrived on `before`. Returns the home.
 fn vote(h: &mut home, cpu: i32, before: i32, bytes: u64, now: u64) -> i32 {
     // SAFETY: points to a live struct.
     unsafe { native_home_vote(h, cpu, before, 0, bytes, now) };
@@ -51,7 +51,7 @@ fn charge(t: &mut thread_load, class: u8, bytes: u64, message: bool, now: u64) {
 
 fn class(t: &mut thread_load, now: u64) -> u8 {
     // SAFETY: both point to live structs.
-    unsafe { native_thread_class(t, &settings(), now) }
+    unsafe { native_thread_classify(t, &settings(), now) }
 }
 
 /// Sends `bytes` one way in pieces, without a pause; the flow's class after it.
@@ -119,6 +119,21 @@ fn a_home_stays_while_flows_take_turns() {
 }
 
 #[test]
+fn a_home_that_was_left_is_known_but_has_no_say_in_the_next() {
+    let mut h = no_home();
+    for _ in 0..1000 {
+        vote(&mut h, 1, 1, 64 * KIB, 0);
+        vote(&mut h, 2, 2, 16 * KIB, 0);
+    }
+    // SAFETY: points to a live struct.
+    unsafe { native_home_leave(&mut h) };
+    assert_eq!(h.cpu, 1, "still known");
+    assert!(h.bytes > 0);
+    assert_eq!(vote(&mut h, 3, 3, 1, 0), 1);
+    assert_eq!(vote(&mut h, 3, 3, 1, 0), 3, "two bytes elsewhere outweigh what came before");
+}
+
+#[test]
 fn a_home_is_left_for_where_most_arrives_lately() {
     let mut h = no_home();
     for now in 0..1000 {
@@ -130,7 +145,7 @@ fn a_home_is_left_for_where_most_arrives_lately() {
 }
 
 proptest! {
-    /// No counter value, clock or sequence makes a vote wrap, or a home unknown again.
+    /// No counter value, clock or sequence makes a vote wrap or a known home unknown.
     #[test]
     fn any_vote_leaves_a_home_that_was_voted_for(
         votes in prop::collection::vec((0..4, 0..4, any::<u64>(), any::<u64>()), 1..50)
@@ -143,7 +158,7 @@ proptest! {
         }
     }
 
-    /// A CPU on which all arrives from now on is home after 2.5 times what came before, at most.
+    /// If all bytes arrive on one CPU from now on, it is home after 2.5 times the bytes before.
     #[test]
     fn a_home_follows_in_bounded_time(
         votes in prop::collection::vec((0..4, 0..4, 0..1024 * KIB, 0..10_000 * MS), 0..50)

@@ -1,5 +1,5 @@
 //! The telemetry, loaded for real on this kernel, on loopback traffic. The ops that use it need
-//! sched_ext and are tested in the lab. Needs root: without it, says that it is skipped.
+//! sched_ext and are tested in the lab. Without root the tests say that they are skipped.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 

@@ -1,14 +1,14 @@
-//! What the scheduler's socket telemetry costs, on this kernel's loopback device: time per send or
-//! receive with it and without, interleaved, with 10 to 100,000 open sockets (or more, up to what
-//! memory and fs.file-max allow), of small messages as RPCs have and of large ones as bulk transfers
-//! have; and kernel memory per socket. Needs root, no sched_ext.
+//! What the scheduler's socket telemetry costs, on this kernel's loopback device. Prints the time per
+//! send or receive with and without it, and kernel memory per socket. The two are interleaved. Open
+//! sockets: 10 to 100,000, or as many as memory and fs.file-max allow. Messages: small ones as in
+//! RPCs, large ones as in bulk transfers. Needs root, but no sched_ext.
 //!
 //!     cargo run --release -p steer-bpf --example telemetry-cost [SOCKETS...]
 //!
-//! The sockets are spread over processes, as each may open so many files only; one after the other
-//! sends and receives. Their threads have the storage that the scheduler gives every thread, so
-//! charging them is in the cost. A flow of the loopback device has no NIC, so the vote on the home
-//! CPU is not.
+//! A process may open only so many files, so the sockets are spread over several; these take turns.
+//! Their threads have the storage that the scheduler gives every thread, so the cost includes
+//! charging them. A flow of the loopback device has no NIC, so the cost does not include the vote on
+//! the home CPU.
 
 use std::{
     fs,
@@ -24,20 +24,20 @@ use steer_bpf::Telemetry;
 
 use shards::Shards;
 
-// Which thresholds hold does not matter for the cost: the tests' will do.
+// The thresholds do not matter for the cost, so these are the tests'.
 #[path = "../../tests/common/mod.rs"]
 mod common;
 mod shards;
 
-/// Bytes of a message, and sends (and as many receives) per timing, or one per pair where that is
-/// more. The large one fits in the buffers of a new connection: one thread sends it, then receives it.
+/// Bytes of a message; sends per timing (and as many receives), but at least one per pair. The large
+/// message fits in the buffers of a new connection: one thread sends it, then receives it.
 const KINDS: [(usize, usize); 2] = [(512, 200_000), (32 << 10, 50_000)];
-/// Rounds of each kind: the first of these for which there is time, or else the last. Odd, so that
-/// one is the median.
+/// Rounds of each kind: the first of these that fits in the time, else the last. Odd numbers, so that
+/// one round is the median.
 const ROUNDS: [u32; 3] = [7, 5, 3];
 /// Time for all rounds of one kind.
 const TIME: Duration = Duration::from_secs(75);
-/// Kernel memory of a socket, its file and its storage: 4.3 on 6.18, and room to spare.
+/// Kernel memory of a socket, its file and its storage: 4.3 KiB on 6.18, and room to spare.
 const KIB_PER_SOCKET: usize = 5;
 
 fn main() -> Result<()> {
@@ -76,10 +76,10 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Whether there is what so many sockets need.
+/// Checks that so many sockets fit on this machine.
 ///
 /// # Errors
-/// Says what they need that cannot be had here.
+/// Says what is missing.
 fn has_room(sockets: usize) -> Result<()> {
     let (needed, available) = (sockets * KIB_PER_SOCKET, meminfo_kib("MemAvailable")? as usize);
     let gib = |kib: usize| kib as f64 / f64::from(1 << 20);
@@ -105,7 +105,7 @@ fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
     let begun = Instant::now();
     time()?;
     let pass = begun.elapsed();
-    // a round has three passes, and the last has one more
+    // a round has three passes, the last one four
     let fits = |rounds: &u32| pass * (rounds * 3 + 1) <= TIME;
     let [.., least] = ROUNDS;
     let rounds = ROUNDS.into_iter().find(fits).unwrap_or(least);
@@ -118,7 +118,7 @@ fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
         let mut slot = MaybeUninit::uninit();
         let telemetry = Telemetry::attach(&mut slot, &common::settings())?;
         threads.iter().try_for_each(|thread| telemetry.follow(*thread))?;
-        // the first event of a socket makes its storage
+        // the first event of a socket creates its storage
         time()?;
         slab = slab.max(meminfo_kib("Slab")?.saturating_sub(before));
         let more = time()? - alone;
@@ -144,13 +144,14 @@ fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
         alone + more,
         format!("{more:.0} ns [{:.0}, {:.0}]", added[0], added[last]),
         (alone + more) / alone,
-        // too little to see among all else with few sockets
+        // with few sockets, other users of memory hide it
         if sockets >= 10_000 { (slab * 1024 / sockets as u64).to_string() } else { "–".into() },
     );
     Ok(())
 }
 
-/// Waits until the kernel has freed the sockets' storage: it does so later, beside what is timed.
+/// Waits until the kernel has freed the sockets' storage. It does that later, which would disturb the
+/// next timing.
 fn settle() -> Result<()> {
     let mut before = meminfo_kib("Slab")?;
     loop {
@@ -163,7 +164,7 @@ fn settle() -> Result<()> {
     }
 }
 
-/// Nanoseconds per run of the programs, as the kernel counts them; that counting costs time itself.
+/// Nanoseconds per run of the programs, as the kernel counts them. Counting costs time itself.
 fn time_in_programs(time: &mut impl FnMut() -> Result<f64>) -> Result<f64> {
     // SAFETY: no memory is touched; the descriptor is ours, and counting ends when it is closed.
     let _counting = unsafe {

@@ -1,5 +1,5 @@
-//! Connected sockets, spread over processes of this program, each of which opens as many as it may
-//! and sends and receives when it is asked to.
+//! Connected sockets, spread over processes of this program. Each process opens as many as it may, and
+//! sends and receives when it is asked to.
 
 use std::{
     fs,
@@ -12,9 +12,9 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 
-/// The first argument of a shard; the others are those of [`serve`].
+/// The first argument of a shard. The others are the arguments of [`serve`].
 pub(crate) const ARGUMENT: &str = "--shard";
-/// Open files of a shard beside the sockets, with room to spare.
+/// Open files of a shard besides the sockets, with room to spare.
 const OTHER_FILES: usize = 100;
 
 /// The sockets.
@@ -51,10 +51,10 @@ impl Shards {
         self.0.iter().map(|shard| Pid::from_child(&shard.process)).collect()
     }
 
-    /// Nanoseconds per event, where so many messages go round all pairs, or one per pair.
+    /// Nanoseconds per event, while so many messages go round all pairs, at least one per pair.
     pub(crate) fn time(&mut self, bytes: usize, messages: usize) -> Result<f64> {
         let turns = (messages / self.pairs()).max(1);
-        // between two messages of a pair all others have theirs, whichever shard they are in
+        // between two messages of one pair come those of all other pairs, in any shard
         let (passes, turns) = if self.0.len() == 1 { (1, turns) } else { (turns, 1) };
         let mut ns = 0;
         for _ in 0..passes {
@@ -90,7 +90,7 @@ impl Shard {
     fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
-        ensure!(!line.is_empty(), "a process for sockets has ended: see what it said above");
+        ensure!(!line.is_empty(), "a process for sockets has ended: see its message above");
         Ok(line)
     }
 }
@@ -103,11 +103,11 @@ impl Drop for Shard {
     }
 }
 
-/// Pairs that one process can open, on one address: there are 28,000 ports to connect from, unless
-/// set otherwise, and the kernel walks past all even ones that are taken before it tries an odd one.
+/// Pairs that one process can open on one address. By default there are 28,000 ports to connect from.
+/// The kernel walks past all even ports that are taken before it tries an odd one.
 fn most_pairs() -> Result<usize> {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    // the shards inherit it
+    // the shards inherit the limit
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
         .context("raising the limit of open files as far as it may go")?;
     let files = maximum.map_or(usize::MAX, |files| files as usize);
@@ -121,7 +121,7 @@ fn most_pairs() -> Result<usize> {
     Ok(pairs)
 }
 
-/// What the process of a shard does, until its requests end, as they do with the one who asks.
+/// What the process of a shard does until its requests end, which they do with the asking process.
 pub(crate) fn serve(nth: u32, pairs: usize) -> Result<()> {
     let pairs = connect(Ipv4Addr::from_bits(Ipv4Addr::LOCALHOST.to_bits() + nth), pairs)?;
     writeln!(stdout(), "ready")?;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A CPU that is about to leave. The kernel first has it take no thread any more, then waits for an
- * RCU grace period, and only then tells sched_ext (sched_cpu_deactivate(), kernel/sched/core.c,
- * 6.18). Who waits for just this CPU and was preempted amid reading under RCU keeps that period
- * from ending, for ever: neither goes on. So the scheduler leaves as soon as the CPU begins to, and
- * asks to be loaded again, as the kernel would; meanwhile, the kernel runs all threads.
+ * A CPU is about to leave. The kernel first stops sending threads to it, then waits for an RCU
+ * grace period, and only then tells sched_ext (sched_cpu_deactivate(), kernel/sched/core.c, 6.18).
+ * A thread bound to this CPU and preempted inside an RCU read-side section blocks the grace period:
+ * deadlock. So the scheduler exits as soon as the CPU begins to leave, and asks to be loaded again,
+ * as the kernel would do. Meanwhile the kernel's own scheduler runs all threads.
  */
 #ifndef __STEER_HOTPLUG_BPF_H
 #define __STEER_HOTPLUG_BPF_H

@@ -2,24 +2,25 @@
 /*
  * The observer: measures placement under any scheduler, by tracing only.
  *
- *   socket events     → bytes by class, on a NIC-local / home / same-LLC CPU or not
- *   sched_switch      → CPU time by class, switches, windows shared by long and short
- *   softirq, irq      → time taken out of whatever thread they interrupted
- *   tcp_probe         → which class of flow the softirq worked for
- *   ... and skb_copy_datagram_iovec → how long what came in waits (arrivals.bpf.h)
- *   sched_migrate_task→ migrations by class
+ *   socket events      → bytes by class; on a NIC-local, home or same-LLC CPU?
+ *   sched_switch       → CPU time by class, switches, windows that long and short flows share
+ *   softirq, irq       → time that is not the interrupted thread's
+ *   tcp_probe          → the class of the flow that the softirq works for
+ *   ... and skb_copy_datagram_iovec → how long arrived payload waits (arrivals.bpf.h)
+ *   sched_migrate_task → migrations by class
  *
- * It shares the definitions of burst and class with the scheduler (flow.h,
- * thread.h) and nothing else: no map, no decision. It sees inter-processor
- * interrupts as time of the thread they hit.
+ * It shares the definitions of burst and class with the scheduler (flow.h, thread.h), but no map
+ * and no decision. Inter-processor interrupts count as time of the thread that they interrupt.
  *
- * All counters are per CPU and written only there. A CPU that runs one thread for
- * long does not switch, so before a reading user space runs `settle` on each CPU.
+ * All counters are per CPU and written on that CPU only. A CPU that runs one thread for long does
+ * not switch, so user space runs `settle` on each CPU before it reads the counters.
  */
-#include "vmlinux.h"
-#include <bpf/bpf_helpers.h>
+#include "ground/kernel.bpf.h"
 #include <bpf/bpf_tracing.h>
-#include "arrivals.bpf.h"
+#include "ground/plan.bpf.h"
+#include "pure/thread.h"
+#include "sockets/arrivals.bpf.h"
+#include "sockets/traffic.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -31,13 +32,13 @@ char _license[] SEC("license") = "GPL";
 
 const volatile struct class_settings class_settings;
 
-/* Threads in this cgroup (its id, its depth below the root) and below count; 0: all threads. */
+/* Only threads in this cgroup or below count (its id, its depth below the root); 0: all do. */
 const volatile u64 observed_cgroup;
 const volatile u32 observed_depth;
 
 /*
- * The settings, as the pure functions take them. The compiler sees a constant of
- * zeros and would compute with that once `volatile` is cast away: hide the origin.
+ * The settings, as the pure functions take them. Without `volatile`, the compiler would take the
+ * constant's zeros for their values, so hide where the pointer comes from.
  */
 static __always_inline const struct class_settings *classes(void)
 {
@@ -73,17 +74,17 @@ static struct observed_cpu *this_cpu(void)
 	return bpf_map_lookup_elem(&observed, &zero);
 }
 
-/* What @p moved lately, its class brought up to date; or NULL for a thread without traffic. */
-static struct thread_load *load_of(struct task_struct *p, u64 now)
+/* What @p moved lately, with its class up to date; NULL for a thread without traffic. */
+static struct thread_load *load_now(struct task_struct *p, u64 now)
 {
 	struct thread_load *t = bpf_task_storage_get(&threads, p, NULL, 0);
 
 	if (t)
-		thread_class(t, classes(), now);
+		thread_classify(t, classes(), now);
 	return t;
 }
 
-/* The class a thread's events count under: mixed ones under that which costs more. */
+/* The class that a thread's events count under. A mixed one counts under the costlier class. */
 static u8 counted_as(const struct thread_load *t)
 {
 	return t ? thread_placed_as(t) : CLASS_NONE;
@@ -98,7 +99,7 @@ static void close_window(struct observed_cpu *c)
 	c->window_short_ns = 0;
 }
 
-/* Add a stretch of @ns that ended at @now; a mixed thread counts as long and as short. */
+/* Add @ns of CPU time that ended at @now. A mixed thread counts as long and as short. */
 static void add_to_windows(struct observed_cpu *c, u8 class, u64 ns, u64 now)
 {
 	bool is_long = class == CLASS_LONG || class == CLASS_MIXED;
@@ -106,7 +107,7 @@ static void add_to_windows(struct observed_cpu *c, u8 class, u64 ns, u64 now)
 	u64 window = now / WINDOW_NS, in_window = now % WINDOW_NS, before, whole;
 
 	if (window != c->window) {
-		/* the part before this window: first into the open one, then whole ones */
+		/* the part before this window: first into the open window, then whole windows */
 		before = ns > in_window ? ns - in_window : 0;
 		whole = before / WINDOW_NS * WINDOW_NS;
 		c->window_long_ns += is_long ? before - whole : 0;
@@ -123,7 +124,7 @@ static void add_to_windows(struct observed_cpu *c, u8 class, u64 ns, u64 now)
 	c->window_short_ns += is_short ? ns : 0;
 }
 
-/* Credit the softirq in progress, if any, with the time since it was last credited. */
+/* Credit the softirq in progress, if there is one, with the time since the last credit. */
 static void settle_softirq(struct observed_cpu *c, u64 now)
 {
 	u64 elapsed, stolen, ran;
@@ -151,7 +152,7 @@ static void settle_cpu(struct observed_cpu *c, struct task_struct *p, u64 now)
 		elapsed = now - c->slice_start;
 		stolen = c->softirq_ns + c->irq_ns - c->slice_stolen;
 		ran = elapsed > stolen ? elapsed - stolen : 0;
-		t = load_of(p, now);
+		t = load_now(p, now);
 		c->run_ns[counted_as(t) & 3] += ran;
 		add_to_windows(c, t ? t->class : CLASS_NONE, ran, now);
 	}
@@ -169,7 +170,7 @@ int BPF_PROG(observe_switch, bool preempt, struct task_struct *prev, struct task
 		return 0;
 	settle_cpu(c, prev, now);
 	if (!(next->flags & PF_IDLE))
-		c->switches[counted_as(load_of(next, now)) & 3]++;
+		c->switches[counted_as(load_now(next, now)) & 3]++;
 	return 0;
 }
 
@@ -179,7 +180,7 @@ int BPF_PROG(observe_migration, struct task_struct *p, int dest_cpu)
 	struct observed_cpu *c = this_cpu();
 
 	if (c)
-		c->migrations[counted_as(load_of(p, bpf_ktime_get_ns())) & 3]++;
+		c->migrations[counted_as(load_now(p, bpf_ktime_get_ns())) & 3]++;
 	return 0;
 }
 
@@ -197,9 +198,9 @@ int BPF_PROG(observe_softirq_entry)
 }
 
 /*
- * TCP takes a segment from softirq (net/ipv4/tcp_input.c). The softirq's time up to
- * the first segment is that segment's, as the driver worked for it; later time is
- * that of the segment before, whose protocol work it is.
+ * TCP takes a segment from softirq (net/ipv4/tcp_input.c). The softirq's time up to the first
+ * segment counts for that segment: the driver worked for it. Later time counts for the segment
+ * before, since it is that segment's protocol work.
  */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(observe_segment, struct sock *sk, struct sk_buff *skb)
@@ -267,7 +268,7 @@ int BPF_PROG(observe_irq_exit)
 	return 0;
 }
 
-/* Where were the bytes of a long flow copied, seen from its NIC and its softirq? */
+/* Note how near to its NIC and its softirq the bytes of a long flow were copied. */
 static void observe_placement(struct observed_cpu *c, const struct traffic *t)
 {
 	u32 cpu = bpf_get_smp_processor_id(), home = t->softirq_cpu;
@@ -322,7 +323,7 @@ int BPF_PROG(observe_send, struct sock *sk, int ret, int flags)
 	return observe_traffic(sk, ret, DIR_SEND);
 }
 
-/* Run by user space on each CPU before it reads that CPU's counters. */
+/* User space runs this on each CPU before it reads that CPU's counters. */
 SEC("raw_tp")
 int settle(void *ctx)
 {

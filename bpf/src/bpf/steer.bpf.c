@@ -2,35 +2,48 @@
 /*
  * scx_steer: run long-flow threads near their packets, short-flow threads apart.
  *
- * Telemetry (telemetry.bpf.h) knows each thread's class and, for long flows, the
- * home CPU where softirq processes its packets. From that:
+ * Telemetry (telemetry.bpf.h) tells each thread's class and, for long flows, the home CPU where
+ * softirq processes its packets. From that:
  *
- *   long   → beside its softirq or on a NIC-local core (target.bpf.h), which it claims
+ *   long   → beside its softirq, or on a NIC-local core (target.bpf.h). It claims the core
  *            (cores.bpf.h).
- *   short  → an idle CPU that is not claimed, else one that runs a thread without
- *            traffic, else queued.
- *   none   → an idle CPU, a claimed one too while its owner is away, else queued.
- *   per-CPU kthreads (ksoftirqd, NAPI threads) → their CPU, ahead of all.
+ *   short  → an idle CPU that is not claimed; else a CPU that runs a thread without traffic;
+ *            else a queue.
+ *   none   → an idle CPU, also a claimed one while its owner is away; else a queue.
+ *   per-CPU kthreads (ksoftirqd, NAPI threads) → their CPU, ahead of all others.
  *
- * Example: 2 nodes of 2 CPUs, NIC on node 1, two long flows L, four RPC threads S,
- * one batch thread N per node:
+ * Example: 2 nodes of 2 CPUs, NIC on node 1, two long flows L, four RPC threads S, one batch
+ * thread N per node:
  *
  *      node 0: CPU 0  S S N      node 1: CPU 2  L N
  *              CPU 1  S S                CPU 3  L
  *
- * A class decides only where a thread runs and whether its wake-up may preempt; time
- * is shared by weight whatever the class (queue.bpf.h).
+ * A class decides where a thread runs and whether its wake-up may preempt. It does not decide how
+ * much CPU time a thread gets: weights do, whatever the class (queue.bpf.h).
  *
- * Wake-ups of threads for other caches' or idle CPUs end on these (queued wake-ups,
- * SCX_OPS_ALLOW_QUEUED_WAKEUP): who handles packets does not take the locks of their queues.
+ * A wake-up for an idle CPU or a CPU of another cache is completed on that CPU (queued wake-ups,
+ * SCX_OPS_ALLOW_QUEUED_WAKEUP). So the CPU that handles packets does not take the locks of other
+ * CPUs' queues.
  *
- * Wins where threads that move bulk data share a host with others. Not honoured:
- * weights of cgroups (cpu.weight); a thread's own nice value is.
+ * Wins where threads that move bulk data share a host with others. Honours a thread's nice value,
+ * but not the weights of cgroups (cpu.weight).
  */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
-#include "balance.bpf.h"
+#include "ground/affinity.bpf.h"
+#include "ground/context.bpf.h"
+#include "ground/counters.bpf.h"
+#include "ground/cpu.bpf.h"
+#include "ground/pool.bpf.h"
+#include "ground/subject.bpf.h"
+#include "ground/swap.bpf.h"
 #include "hotplug.bpf.h"
+#include "place/free.bpf.h"
+#include "place/target.bpf.h"
+#include "queue/balance.bpf.h"
+#include "queue/queue.bpf.h"
+#include "queue/rescue.bpf.h"
+#include "sockets/telemetry.bpf.h"
 #include "upkeep.bpf.h"
 #include "wake.bpf.h"
 
@@ -38,7 +51,7 @@ char _license[] SEC("license") = "GPL";
 
 UEI_DEFINE(uei);
 
-/* Of run queues: costs nothing to read, but drifts from CLOCK_MONOTONIC, which NTP slews. */
+/* The run queues' clock: cheap to read, but it drifts from CLOCK_MONOTONIC, which NTP slews. */
 static u64 clock_now(void)
 {
 	return scx_bpf_now();
@@ -52,7 +65,7 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	look_at(&s, p);
 	limit_lag(p, s.task);
 	if (goes_by_packets(&s)) {
-		cpu = long_target(p, s.task, s.now);
+		cpu = place_by_packets(p, s.task, s.now);
 		count_long(s.task, cpu);
 		if (cpu >= 0)
 			return decide(&s, cpu, wake_at(p, &s, cpu, true));
@@ -76,7 +89,7 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 			return decide(&s, cpu, preempt(&s, cpu));
 	}
 	other = any_free(p, prev_cpu, s.now);
-	/* where all that it may use is claimed, keeping the kinds apart has nothing left to win */
+	/* if all CPUs that it may use are claimed, keeping the kinds apart wins nothing any more */
 	if (s.class != CLASS_SHORT || other < 0) {
 		cpu = pick_shared_idle(p, prev_cpu);
 		if (cpu >= 0) {
@@ -94,13 +107,13 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 struct queue {
 	u64 dsq;
 	s32 cpu;
-	bool resumes;
+	bool resumes; /* it goes on when the thread that preempted it is done */
 };
 
 /*
- * Does @p, which gives up @cpu, go on there where its data is, once the thread that preempted it
- * is done? That moves data, so it is soon. Not for ever: after lend_after_ns another CPU may
- * have more room.
+ * Does @p, which gives up @cpu, wait there to go on where its data is? Yes, if the thread that
+ * preempts it moves data: that one is done soon. After lend_after_ns another CPU may have more
+ * room, so it does not wait for longer.
  */
 static bool resumes(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
@@ -109,7 +122,7 @@ static bool resumes(const struct task_struct *p, const struct subject *s, s32 cp
 	       !is_exclusive(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
 }
 
-/* By placement or affinity on one CPU; by policy in a pool; else with the CPUs of a cache. */
+/* Placement or affinity name one CPU, a policy names a pool; other threads wait for a cache. */
 static void choose_queue(struct queue *q, struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	q->cpu = -1;
@@ -117,7 +130,7 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 	if (is_pinned(p))
 		q->cpu = cpu;
 	else if (goes_by_packets(s))
-		q->cpu = long_target(p, s->task, s->now);
+		q->cpu = place_by_packets(p, s->task, s->now);
 	if (q->cpu >= 0) {
 		q->dsq = DSQ_CPU | q->cpu;
 		return;
@@ -139,7 +152,8 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 		q->dsq = DSQ_LLC | llc_of(q->cpu);
 		return;
 	}
-	/* all that it may use is claimed: those under the cache take it, unless it is short */
+	/* all CPUs that it may use are claimed: unless it is short, those under the cache serve it
+	 */
 	q->cpu = any_shared(p, cpu);
 	if (q->cpu >= 0 && s->class != CLASS_SHORT) {
 		q->dsq = DSQ_LLC | llc_of(q->cpu);
@@ -150,7 +164,7 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 	q->dsq = DSQ_CPU | q->cpu;
 }
 
-/* A CPU that went idle since select_cpu looked has not seen what was just queued. */
+/* Wake a CPU for the thread that was queued: one may have gone idle since select_cpu looked. */
 static void announce(struct task_struct *p, const struct subject *s, const struct queue *q)
 {
 	s32 idle = -1;
@@ -173,7 +187,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	struct task_ctx *task = ctx_of(p);
-	enum wake wake = decided(task, cpu);
+	enum wake wake = take_decision(task, cpu);
 	struct subject s;
 	struct queue q;
 
@@ -195,9 +209,10 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_kick_cpu(cpu, 0);
 		return;
 	}
-	if (s.task && !q.resumes)
-		s.task->queued_ns = s.now;
-	/* select_cpu was passed by, for a pinned thread or one still going to sleep */
+	if (!q.resumes)
+		note_queued(&s);
+	/* the wake-up did not pass through select_cpu: the thread is pinned, or was going to sleep
+	 */
 	if (enq_flags & SCX_ENQ_WAKEUP && wake == WAKE_UNSEEN) {
 		bool owner = goes_by_packets(&s) || (is_pinned(p) && s.class == CLASS_LONG);
 
@@ -206,29 +221,33 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 
-	if (s.task)
-		s.task->queued_as = s.class;
+	note_waits_as(&s);
 	set_clock(p, s.task, llc_of_queue(q.dsq, q.cpu));
 	limit_lag(p, s.task);
 	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, p->scx.dsq_vtime, enq_flags);
 	announce(p, &s, &q);
 }
 
-/* Does the thread that runs on @cpu belong elsewhere? */
-static bool is_misplaced(struct task_struct *p, const struct subject *s, s32 cpu)
+/* Does @p, which runs on @cpu, belong elsewhere? By its packets it belongs on @target, if >= 0. */
+static __always_inline bool is_misplaced(const struct subject *s, s32 cpu, s32 target)
 {
-	s32 target;
-
-	if (!s->task || is_pinned(p))
-		return false;
-	if (goes_by_packets(s)) {
-		target = long_target(p, s->task, s->now);
-		if (target >= 0)
-			return target != cpu;
-	}
+	if (target >= 0)
+		return target != cpu;
 	if (s->policy->pool)
 		return !is_in_pool(cpu, s->policy->pool);
 	return is_exclusive(cpu) || (s->class == CLASS_SHORT && is_claimed(cpu, s->now));
+}
+
+/* Place @p anew, which runs on @cpu, so that it keeps its claim. True if it must leave @cpu. */
+static bool place_running(struct task_struct *p, const struct subject *s, s32 cpu)
+{
+	s32 target = -1;
+
+	if (!s->task || is_pinned(p))
+		return false;
+	if (goes_by_packets(s))
+		target = place_by_packets(p, s->task, s->now);
+	return is_misplaced(s, cpu, target);
 }
 
 void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
@@ -242,18 +261,18 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 	if (take_from_crowd(cpu, claimed, now))
 		return;
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {
-		if (!take_own(cpu, claimed, now))
+		if (!take_own(cpu, claimed, now) && !take_rescued(cpu))
 			take_foreign(cpu, claimed, now);
 		return;
 	}
 	look_at(&s, prev);
-	if (is_misplaced(prev, &s, cpu)) {
+	if (place_running(prev, &s, cpu)) {
 		take_own(cpu, claimed, now); /* if there is nothing, steer_enqueue still moves it */
 		return;
 	}
 	end_slice(state, prev, now);
 	limit_lag(prev, s.task);
-	vtime = vtime_told_by(llc_of(cpu), prev->scx.dsq_vtime, state->clock);
+	vtime = vtime_told_by(llc_of(cpu), prev->scx.dsq_vtime, state->clock_llc);
 	if (!is_furthest_behind(vtime, cpu) && take_own(cpu, claimed, now))
 		return;
 	start_slice(state, prev, s.task, now);
@@ -268,13 +287,13 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 
 	look_at(&s, p);
 	count_busy_time(state, p);
-	note_running(state, p, s.class);
+	note_class(state, p, s.class);
 	/*
-	 * A thread whose flow became long or whose policy changed moves now, not when it
-	 * sleeps. One that was lent this CPU keeps it for its slice.
+	 * A thread whose flow became long or whose policy changed moves now, not when it sleeps. A
+	 * thread that was lent this CPU keeps it for its slice.
 	 */
 	if ((s.class == CLASS_LONG || s.policy->pool || is_exclusive(cpu)) &&
-	    is_misplaced(p, &s, cpu))
+	    place_running(p, &s, cpu))
 		scx_bpf_task_set_slice(p, 0);
 	look_for_crowd(cpu, state, s.now);
 	rescue_from(DSQ_CPU | cpu, cpu, s.now);
@@ -291,12 +310,8 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 
 	look_at(&s, p);
 	start_slice(state, p, s.task, s.now);
-	state->exec_mark = p->se.sum_exec_runtime;
-	state->preempted = false;
-	note_running(state, p, s.class);
-	state->pool = s.policy->pool;
-	state->pinned = is_pinned(p);
-	if (s.class == CLASS_LONG && s.task && s.task->target == cpu)
+	note_running(state, p, s.class, s.policy->pool);
+	if (s.class == CLASS_LONG && s.task && s.task->target_cpu == cpu)
 		claim_core(s.task, cpu, s.now, place_settings.claim_ns);
 }
 
@@ -306,9 +321,7 @@ void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 
 	count_busy_time(state, p);
 	end_slice(state, p, clock_now());
-	/* what comes next may be of another scheduling class, and is not ours to preempt */
-	state->class = NR_CLASSES;
-	state->pinned = true;
+	note_stopping(state);
 }
 
 void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)
@@ -318,8 +331,8 @@ void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)
 
 	scx_bpf_task_set_dsq_vtime(p, clock_of(llc));
 	if (task) {
-		task->clock = llc;
-		task->wake = WAKE_UNSEEN;
+		note_clock(task, llc);
+		forget_decision(task);
 	}
 }
 
@@ -330,8 +343,8 @@ s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_
 
 	if (!task)
 		return -ENOMEM;
-	task->target = -1;
-	task->left_home = -1;
+	task->target_cpu = -1;
+	task->left_home_cpu = -1;
 	return 0;
 }
 
@@ -344,7 +357,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)
 			      scx_bpf_nr_cpu_ids() - 1, MAX_CPUS);
 		return -E2BIG;
 	}
-	err = make_mask(0);
+	err = init_pools();
 	if (!err)
 		err = init_queues();
 	if (!err)

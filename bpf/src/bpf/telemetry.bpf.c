@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The telemetry as an object of its own; see telemetry.rs. */
-#include "vmlinux.h"
-#include <bpf/bpf_helpers.h>
+/* The telemetry as an object of its own, for tests; see telemetry.rs. */
+#include "ground/kernel.bpf.h"
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
-#include "telemetry.bpf.h"
+#include "sockets/telemetry.bpf.h"
 
 static u64 clock_now(void)
 {

@@ -1,17 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Upkeep: what the timer does every CLAIM_REFRESH_NS: claims, loads and reserved cores, and
- * threads that wait where nobody looks.
+ * Upkeep: what the timer does every CLAIM_REFRESH_NS. It refreshes claims, loads and reserved
+ * cores, and moves threads that wait in a queue which no CPU serves for them.
  */
 #ifndef __STEER_UPKEEP_BPF_H
 #define __STEER_UPKEEP_BPF_H
 
-#include "queue.bpf.h"
+#include <scx/common.bpf.h>
+#include "ground/affinity.bpf.h"
+#include "ground/caches.bpf.h"
+#include "ground/context.bpf.h"
+#include "ground/now.bpf.h"
+#include "ground/policy.bpf.h"
+#include "ground/pool.bpf.h"
+#include "place/load.bpf.h"
+#include "place/reserve.bpf.h"
+#include "queue/clock.bpf.h"
+#include "queue/queue.bpf.h"
+#include "queue/rescue.bpf.h"
 
-/* How long a thread waits in a pool's queue before it gets that of one CPU. */
+/* How long a thread waits in a pool's queue before it is moved to the queue of one CPU. */
 #define POOL_WAIT_NS (100 * 1000 * 1000ULL)
+/* How long a thread waits under a cache before it counts as stranded there. */
+#define STRANDED_NS (1000 * 1000 * 1000ULL)
 
-/* @p, to which @it points, goes on waiting at @cpu, by its clock. */
+struct upkeep_timer {
+	struct bpf_timer timer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct upkeep_timer);
+} upkeep_timers SEC(".maps");
+
+/* Move @p, to which @it points, to the queue of @cpu, by its clock. */
 static __always_inline void settle_at(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 				      struct task_ctx *task, s32 cpu)
 {
@@ -20,13 +44,13 @@ static __always_inline void settle_at(struct bpf_iter_scx_dsq *it, struct task_s
 	scx_bpf_dsq_move_set_vtime(it, vtime_at(p, task, llc));
 	if (!scx_bpf_dsq_move_vtime(it, p, DSQ_CPU | cpu, 0))
 		return;
-	task->clock = llc;
+	note_clock(task, llc);
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 /*
- * Threads that wait in vain for a pool, since a change of policies: it is theirs no
- * longer, or is ordered by another clock.
+ * Move threads that wait for a pool in vain since the policies changed: the pool is no longer
+ * theirs, or another clock orders it now.
  */
 static void resettle(u64 now)
 {
@@ -55,12 +79,9 @@ static void resettle(u64 now)
 	}
 }
 
-/* How long a thread waits under a cache that may not serve it. */
-#define STRANDED_NS (1000 * 1000 * 1000ULL)
-
 /*
- * The same for those who wait under a cache, of which all CPUs that they may use have become
- * exclusive: all CPUs that they may use at all, or, by how long they wait, all under the cache.
+ * Move threads that wait under a cache in vain: all CPUs that they may use have become exclusive,
+ * or all those under this cache have. How long they wait tells the second.
  */
 static void resettle_under(u64 dsq, u64 now)
 {
@@ -78,12 +99,12 @@ static void resettle_under(u64 dsq, u64 now)
 	}
 }
 
-static int upkeep(void *map, int *key, struct core_timer *timer)
+static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 {
 	u64 now = clock_now();
 	s32 llc;
 
-	if (refresh_cores(timer, now))
+	if (refresh_cores(now))
 		reserve_cores(now);
 	bpf_rcu_read_lock();
 	resettle(now);
@@ -95,16 +116,17 @@ static int upkeep(void *map, int *key, struct core_timer *timer)
 	return 0;
 }
 
+/* Called once from ops.init. */
 static s32 start_upkeep(void)
 {
-	struct core_timer *t;
+	struct upkeep_timer *t;
 	u32 zero = 0;
 	s32 err;
 
-	t = bpf_map_lookup_elem(&core_timers, &zero);
+	t = bpf_map_lookup_elem(&upkeep_timers, &zero);
 	if (!t)
 		return -ENOENT;
-	err = bpf_timer_init(&t->timer, &core_timers, CLOCK_MONOTONIC);
+	err = bpf_timer_init(&t->timer, &upkeep_timers, CLOCK_MONOTONIC);
 	if (!err)
 		err = bpf_timer_set_callback(&t->timer, upkeep);
 	return err ?: bpf_timer_start(&t->timer, CLAIM_REFRESH_NS, 0);

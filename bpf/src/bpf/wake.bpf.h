@@ -1,52 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Waking a thread: what is known of it, and whom it may preempt. Select_cpu decides, enqueue does
- * it: a queued wake-up is between the two when a scheduler is unloaded, and what select_cpu had
- * inserted by then would be left for the next scheduler (kernels without 7e0ffb72de8a).
+ * Waking a thread: does it run at once, and which thread may it preempt?
+ *
+ * select_cpu decides and leaves a note in the thread's context; enqueue carries it out. select_cpu
+ * inserts no thread itself: if the scheduler is unloaded while a wake-up is queued, that thread
+ * would stay marked for the next scheduler (kernels without 7e0ffb72de8a).
  */
 #ifndef __STEER_WAKE_BPF_H
 #define __STEER_WAKE_BPF_H
 
-#include "queue.bpf.h"
-
-/* What is known of a thread when it must be placed. */
-struct subject {
-	struct task_ctx *task; /* NULL for a thread that came before us and has none yet */
-	struct thread_policy *policy;
-	u64 now;
-	u8 class; /* to place it by, never MIXED */
-};
-
-static void look_at(struct subject *s, struct task_struct *p)
-{
-	struct thread_load *load;
-
-	s->task = ctx_of(p);
-	s->now = clock_now();
-	s->class = CLASS_NONE;
-	s->policy = s->task ? policy_of(p, &s->task->policy) : policy_at(0);
-	if (!s->task || s->policy->fair_only)
-		return;
-	if (s->policy->declared < NR_CLASSES) {
-		s->class = s->policy->declared;
-		return;
-	}
-	load = load_of(p, s->task, s->policy);
-	thread_class(load, &s->policy->classes, s->now);
-	s->class = thread_placed_as(load);
-}
-
-/* Is the thread to be placed by its packets? */
-static __always_inline bool goes_by_packets(const struct subject *s)
-{
-	return s->class == CLASS_LONG && s->task && (!s->policy->pool || s->policy->near_nic);
-}
+#include <scx/common.bpf.h>
+#include "ground/affinity.bpf.h"
+#include "ground/counters.bpf.h"
+#include "ground/cpu.bpf.h"
+#include "ground/pool.bpf.h"
+#include "ground/settings.bpf.h"
+#include "ground/subject.bpf.h"
+#include "place/cores.bpf.h"
+#include "queue/clock.bpf.h"
 
 /*
- * May a wake-up on @cpu preempt what runs there? On a CPU that is kept for the woken
- * thread's pool, whoever only borrows it. Else only a thread without traffic that is
- * further ahead than the woken one; on a claimed CPU, for the owner, also one that is a
- * slice behind, if it could run elsewhere as well.
+ * May a wake-up on @cpu preempt the thread that runs there?
+ *
+ * On a CPU that is kept for the woken thread's pool: yes, if the other thread only borrows it.
+ * Elsewhere: only a thread without traffic that is further ahead than the woken one. The owner of
+ * a claimed CPU may also preempt one that is up to a slice behind, if that one may run elsewhere.
  */
 static bool may_preempt(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
@@ -59,13 +37,13 @@ static bool may_preempt(const struct task_struct *p, const struct subject *s, s3
 		return false;
 	if (owner && !state->pinned)
 		ran += place_settings.slice_ns;
-	return time_before(vtime_at(p, s->task, state->clock), state->vtime + ran);
+	return time_before(vtime_at(p, s->task, state->clock_llc), state->vtime_ns + ran);
 }
 
-/* How many CPUs a short-flow thread looks at for one to preempt. */
+/* At how many CPUs a short-flow thread looks for one where it may preempt. */
 #define PREEMPT_SCAN 8
 
-/* An unclaimed CPU where @p may preempt: @cpu or a few that share its cache; or -1. */
+/* An unclaimed CPU where @p may preempt, or -1: @cpu, or one of a few that share its cache. */
 static s32 pick_preemptible(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	s32 i, other;
@@ -80,14 +58,15 @@ static s32 pick_preemptible(const struct task_struct *p, const struct subject *s
 	return -1;
 }
 
-/* Who runs on @cpu makes way for the thread. */
+/* The subject preempts the thread that runs on @cpu. A thread that moves data is done soon. */
 static enum wake preempt(const struct subject *s, s32 cpu)
 {
-	state_of(cpu)->preempted = s->class != CLASS_NONE && !s->policy->owns_pool;
+	note_preempted(state_of(cpu), s->class != CLASS_NONE && !s->policy->owns_pool);
 	return WAKE_PREEMPT;
 }
 
-/* How @p wakes on @cpu: at once, if that idles, or if @p is one that preempts and may. */
+/* Wake @p on @cpu: at once if the CPU idles (and takes it out of the idle set) or if @p may preempt
+ * there, else to wait. */
 static enum wake wake_at(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
 	bool preempts =
@@ -98,30 +77,50 @@ static enum wake wake_at(const struct task_struct *p, const struct subject *s, s
 	return preempts && may_preempt(p, s, cpu, owner) ? preempt(s, cpu) : WAKE_QUEUE;
 }
 
-/* For enqueue to do on @cpu, which select_cpu returns. */
+/* The thread wakes or begins to wait: how long it waits counts from now. */
+static __always_inline void note_queued(const struct subject *s)
+{
+	if (s->task)
+		s->task->queued_ns = s->now;
+}
+
+/* The thread waits in a queue, as one of its class. */
+static __always_inline void note_waits_as(const struct subject *s)
+{
+	if (s->task)
+		s->task->queued_as = s->class;
+}
+
+/* Leave a note for enqueue: what to do on @cpu, which select_cpu returns. */
 static s32 decide(const struct subject *s, s32 cpu, enum wake wake)
 {
 	if (s->task) {
 		s->task->wake = wake;
 		s->task->wake_cpu = cpu;
-		s->task->queued_ns = s->now;
 	}
+	note_queued(s);
 	return cpu;
 }
 
-/* What select_cpu decided for a thread that is now enqueued on @cpu, once. */
-static enum wake decided(struct task_ctx *task, s32 cpu)
+/* There is no note for the thread. */
+static __always_inline void forget_decision(struct task_ctx *task)
+{
+	task->wake = WAKE_UNSEEN;
+}
+
+/* Take the note that select_cpu left for a thread that is now enqueued on @cpu. */
+static enum wake take_decision(struct task_ctx *task, s32 cpu)
 {
 	enum wake wake = WAKE_UNSEEN;
 
 	if (task && task->wake_cpu == cpu)
 		wake = task->wake;
 	if (task)
-		task->wake = WAKE_UNSEEN;
+		forget_decision(task);
 	return wake;
 }
 
-/* Run @p on its CPU at once, if it is to: else it is still to be queued. */
+/* Run @p on its CPU at once if @wake says so. Otherwise the caller must queue it. */
 static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wake, u64 enq_flags)
 {
 	if (wake < WAKE_RUN)
@@ -135,7 +134,7 @@ static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wak
 	return true;
 }
 
-/* For a thread whose policy names a pool: a CPU of that, or -1 if it may use none. */
+/* Wake a thread in the pool that its policy names. Returns the CPU, or -1 if it may use none. */
 static s32 wake_in_pool(struct task_struct *p, const struct subject *s, s32 prev_cpu)
 {
 	s32 cpu = pick_idle_in_pool(p, s->policy->pool, prev_cpu);

@@ -3,9 +3,19 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use steer_bpf::intf::class_settings;
+use steer_bpf::intf::{class_settings, native_steering_vote, nic_steering};
 
-/// The product's default settings, written out: these tests pin the behaviour, not the defaults.
+/// A NIC of which nothing is learned yet.
+pub(crate) const UNKNOWN_STEERING: nic_steering =
+    nic_steering { score: 0, probes: 0, next_probe_ns: 0, next_retest_ns: 0 };
+
+/// A thread was moved; its packets followed, or did not.
+pub(crate) fn steering_vote(s: &mut nic_steering, followed: bool) {
+    // SAFETY: points to a live struct.
+    unsafe { native_steering_vote(s, followed) }
+}
+
+/// The default settings, written out: these tests hold the behaviour fast, not the defaults.
 pub(crate) fn settings() -> class_settings {
     class_settings {
         long_burst_bytes: 64 << 10,

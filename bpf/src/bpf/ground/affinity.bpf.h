@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where a thread may run, by its affinity. */
+#ifndef __STEER_AFFINITY_BPF_H
+#define __STEER_AFFINITY_BPF_H
+
+#include <scx/common.bpf.h>
+#include "ground/plan.bpf.h"
+
+static __always_inline bool may_run_on(const struct task_struct *p, s32 cpu)
+{
+	return cpu >= 0 && is_online(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+static __always_inline bool is_pinned(const struct task_struct *p)
+{
+	return p->nr_cpus_allowed == 1 || is_migration_disabled(p);
+}
+
+static __always_inline bool is_per_cpu_kthread(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
+}
+
+/* @cpu if @p may use it, else another CPU that it may use. */
+static s32 allowed(const struct task_struct *p, s32 cpu)
+{
+	return may_run_on(p, cpu) ? cpu : (s32)bpf_cpumask_first(p->cpus_ptr);
+}
+
+#endif /* __STEER_AFFINITY_BPF_H */

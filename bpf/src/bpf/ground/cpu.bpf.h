@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The state of each CPU: what it runs, and what it has done. */
+#ifndef __STEER_CPU_BPF_H
+#define __STEER_CPU_BPF_H
+
+#include "ground/affinity.bpf.h"
+
+/*
+ * After each field stands the one file that writes it. The first group is one cache line: every
+ * switch writes it, and wake-ups that may preempt read it. The second group is another line.
+ */
+struct cpu_state {
+	/* accessed together on every switch, and by wake-ups that may preempt */
+	u64 vtime_ns;	  /* virtual time of the running thread as its slice began: clock.bpf.h */
+	u64 started_ns;	  /* when the slice began: clock.bpf.h */
+	u64 exec_mark_ns; /* the running thread's CPU time when last counted: cpu.bpf.h */
+	u64 busy_ns;	  /* CPU time of threads that make load: cpu.bpf.h */
+	u64 short_ns;	  /* CPU time of other short-flow threads: cpu.bpf.h */
+	u64 crowd_dsq;	  /* a more crowded queue of another cache, or 0: balance.bpf.h */
+	u32 clock_llc;	  /* the cache whose clock tells `vtime_ns`: clock.bpf.h */
+	u8 class;	  /* of the running thread; NR_CLASSES: do not preempt it: cpu.bpf.h */
+	u8 pool;	  /* of its policy: cpu.bpf.h */
+	bool pinned;	  /* it may use this CPU only: cpu.bpf.h */
+	bool makes_load;  /* its CPU time counts in `busy_ns`: cpu.bpf.h */
+	bool preempted;	  /* it is being preempted by a thread that is done soon: cpu.bpf.h */
+
+	/* accessed together at ticks and by the timer; the loads also to place long-flow threads */
+	u64 rescue_dsq;	     /* a queue where a thread waited too long, or 0: rescue.bpf.h */
+	u64 balance_ns;	     /* when crowds are next looked for: balance.bpf.h */
+	u64 busy_mark_ns;    /* `busy_ns` when loads were last averaged: load.bpf.h */
+	u64 short_mark_ns;   /* `short_ns` then: load.bpf.h */
+	u64 softirq_mark_ns; /* softirq and irq time then: load.bpf.h */
+	u32 load_1024ths; /* of long-flow threads and of packets' cost to the kernel: load.bpf.h */
+	u32 short_load_1024ths; /* of short-flow threads: load.bpf.h */
+} __attribute__((aligned(64)));
+
+_Static_assert(__builtin_offsetof(struct cpu_state, rescue_dsq) == 64, "one group per cache line");
+
+static struct cpu_state cpu_states[MAX_CPUS];
+
+static __always_inline struct cpu_state *state_of(s32 cpu)
+{
+	return &cpu_states[slot(cpu)];
+}
+
+/*
+ * @p runs on @state's CPU, as a thread of @class or as a per-CPU kthread, which no thread may
+ * preempt. Long-flow threads make load, and so do ksoftirqd and its like: the kernel does not
+ * account their time as softirq.
+ */
+static __always_inline void note_class(struct cpu_state *state, const struct task_struct *p,
+				       u8 class)
+{
+	bool kthread = is_per_cpu_kthread(p);
+
+	state->class = kthread ? NR_CLASSES : class;
+	state->makes_load = kthread || class == CLASS_LONG;
+}
+
+/* @p begins to run on @state's CPU. */
+static __always_inline void note_running(struct cpu_state *state, const struct task_struct *p,
+					 u8 class, u8 pool)
+{
+	state->exec_mark_ns = p->se.sum_exec_runtime;
+	state->preempted = false;
+	note_class(state, p, class);
+	state->pool = pool;
+	state->pinned = is_pinned(p);
+}
+
+/* The next thread may be of another scheduling class, so it is not ours to preempt. */
+static __always_inline void note_stopping(struct cpu_state *state)
+{
+	state->class = NR_CLASSES;
+	state->pinned = true;
+}
+
+/* A thread preempts the running one; @soon: it will be done soon. */
+static __always_inline void note_preempted(struct cpu_state *state, bool soon)
+{
+	state->preempted = soon;
+}
+
+/* Count the CPU time of the running thread @p, if it moves data. Called on its own CPU. */
+static __always_inline void count_busy_time(struct cpu_state *state, const struct task_struct *p)
+{
+	u64 ran = p->se.sum_exec_runtime;
+
+	if (state->makes_load)
+		state->busy_ns += ran - state->exec_mark_ns;
+	else if (state->class == CLASS_SHORT)
+		state->short_ns += ran - state->exec_mark_ns;
+	state->exec_mark_ns = ran;
+}
+
+#endif /* __STEER_CPU_BPF_H */

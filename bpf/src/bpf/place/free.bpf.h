@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Free CPUs: online ones that are neither claimed nor exclusive, for threads without a place. */
+#ifndef __STEER_FREE_BPF_H
+#define __STEER_FREE_BPF_H
+
+#include <scx/common.bpf.h>
+#include <bpf_experimental.h>
+#include "ground/affinity.bpf.h"
+#include "ground/pool.bpf.h"
+#include "place/cores.bpf.h"
+
+/* An idle free CPU. Takes it out of the idle set; < 0 if there is none. */
+static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct bpf_cpumask *mask;
+	s32 cpu = -ENOENT;
+
+	/*
+	 * A synchronous wake-up from softirq would pull the thread to the CPU that took the
+	 * interrupt, across nodes (sched-ext/scx#3245). One from a thread that is about to sleep
+	 * rightly brings the two threads together.
+	 */
+	if (bpf_in_interrupt())
+		wake_flags &= ~SCX_WAKE_SYNC;
+	mask = free_cpus;
+	if (mask)
+		cpu = scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, cast_mask(mask), 0);
+	return cpu;
+}
+
+/* A free CPU that @p may use, busy or not: @cpu if possible; or < 0. */
+static s32 any_free(const struct task_struct *p, s32 cpu, u64 now)
+{
+	struct bpf_cpumask *mask;
+	u32 free = ~0U;
+
+	if (!is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu))
+		return cpu;
+	mask = free_cpus;
+	if (mask)
+		free = bpf_cpumask_any_and_distribute(cast_mask(mask), p->cpus_ptr);
+	return free < scx_bpf_nr_cpu_ids() ? (s32)free : -1;
+}
+
+#endif /* __STEER_FREE_BPF_H */

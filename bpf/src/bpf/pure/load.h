@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Loads: how busy a CPU is, in 1024ths, and what fits on it. Pure, like flow.h. */
+#ifndef __STEER_LOAD_H
+#define __STEER_LOAD_H
+
+#include "intf.h"
+
+/* A CPU that is always busy. */
+enum { LOAD_FULL = 1024 };
+
+/* The average after a window in which the CPU was busy for @busy_ns. It moves half way. */
+static inline u32 load_update(u32 load, u64 busy_ns, u64 window_ns)
+{
+	u64 now = busy_ns / (window_ns / LOAD_FULL ?: 1);
+
+	return (load + (now < LOAD_FULL ? now : LOAD_FULL)) / 2;
+}
+
+/* Too much for one core: a long-flow thread should leave its softirq. */
+static inline bool load_saturates(u32 load)
+{
+	return load >= LOAD_FULL * 9 / 10;
+}
+
+/* This core can take a whole long-flow thread. */
+static inline bool load_has_room(u32 load)
+{
+	return load <= LOAD_FULL / 2;
+}
+
+/* Softirq and thread were split because one core was too small. Do they fit on one again? */
+static inline bool loads_fit_together(u32 home, u32 thread)
+{
+	return home + thread <= LOAD_FULL * 7 / 10;
+}
+
+#endif /* __STEER_LOAD_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Virtual time: CPU time divided by weight, told by one clock per last-level cache. When a thread
+ * begins to run, the clock advances to that thread's virtual time; it never goes back. Pure, like
+ * flow.h.
+ */
+#ifndef __STEER_VTIME_H
+#define __STEER_VTIME_H
+
+#include "intf.h"
+
+/* How far a thread may be ahead of its clock, or behind, in slices. */
+enum { MOST_LAG = 20 };
+
+/*
+ * @vtime is told by a clock that shows @from; tell it by a clock that shows @to. The thread
+ * stays as far ahead or behind as it was, within MOST_LAG.
+ */
+static inline u64 vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns)
+{
+	s64 ahead = vtime - from, most = MOST_LAG * slice_ns;
+
+	return to + (ahead < -most ? -most : ahead > most ? most : ahead);
+}
+
+/*
+ * The virtual time of a thread that begins to wait, by a clock that shows @now. It may catch up by
+ * one slice. With more, threads of a CPU that had less time than others under the cache would
+ * starve the threads that come later.
+ */
+static inline u64 vtime_limited(u64 vtime, u64 now, u64 slice_ns)
+{
+	u64 least = now - slice_ns;
+
+	return (s64)(vtime - least) < 0 ? least : vtime;
+}
+
+#endif /* __STEER_VTIME_H */

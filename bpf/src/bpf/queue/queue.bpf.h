@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Queues: one per CPU for threads that should run on this CPU only, one per pool that a policy
+ * names, one per last-level cache for all other threads. Virtual time orders them all, so weights
+ * hold across classes and no class starves another.
+ *
+ * A CPU serves its own queue, its pools' and its cache's; it takes the thread that is furthest
+ * behind. If all are empty, it serves other caches' queues. A claimed CPU passes over short-flow
+ * threads in caches' queues, unless one has waited for too long.
+ */
+#ifndef __STEER_QUEUE_BPF_H
+#define __STEER_QUEUE_BPF_H
+
+#include <scx/common.bpf.h>
+#include "ground/affinity.bpf.h"
+#include "ground/caches.bpf.h"
+#include "ground/context.bpf.h"
+#include "ground/counters.bpf.h"
+#include "ground/pool.bpf.h"
+#include "ground/settings.bpf.h"
+#include "queue/clock.bpf.h"
+
+/* Queue numbers: kind | number of the CPU, cache or pool. Pools count from 1. */
+enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16 };
+
+/* The cache whose clock orders @dsq: that of @cpu, which serves it, or that of the pool. */
+static u32 llc_of_queue(u64 dsq, s32 cpu)
+{
+	return dsq >= DSQ_POOL ? pool_clock(dsq & (DSQ_CPU - 1)) : llc_of(cpu);
+}
+
+/* One bit per cache: a thread may wait in its queue. Idle CPUs skip the other caches. */
+static u64 llcs_waiting[MAX_LLCS / 64];
+
+static __always_inline u64 *waiting_word(u32 llc)
+{
+	return &llcs_waiting[llc / 64 & (MAX_LLCS / 64 - 1)];
+}
+
+static __always_inline u64 waiting_bit(u32 llc)
+{
+	return 1ULL << (llc & 63);
+}
+
+static __always_inline bool may_wait(u32 llc)
+{
+	return *waiting_word(llc) & waiting_bit(llc);
+}
+
+/* Called when a thread is queued at @llc, before a CPU is woken for it. */
+static __always_inline void note_waiting(u32 llc)
+{
+	if (!may_wait(llc))
+		__sync_fetch_and_or(waiting_word(llc), waiting_bit(llc));
+}
+
+/* Called when nothing was found at @llc. Keeps the bit if a thread came meanwhile. */
+static void note_empty(u32 llc)
+{
+	__sync_fetch_and_and(waiting_word(llc), ~waiting_bit(llc));
+	if (scx_bpf_dsq_nr_queued(DSQ_LLC | llc))
+		note_waiting(llc);
+}
+
+static __always_inline bool take(u64 dsq)
+{
+	return scx_bpf_dsq_nr_queued(dsq) && scx_bpf_dsq_move_to_local(dsq, 0);
+}
+
+/*
+ * The virtual time of the first thread of @dsq, by the clock of @cpu; or ~0. Global, so that the
+ * verifier walks it once and not for each caller.
+ */
+__weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
+{
+	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
+
+	return p ? vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, llc_of_queue(dsq, cpu)) : ~0ULL;
+}
+
+/* At how many threads of a queue a claimed CPU looks for one that it may run. */
+#define LEND_SCAN 16
+
+/*
+ * For a claimed CPU: take the first thread of @dsq that is not short or has waited for too long.
+ * Global, as head_vtime().
+ */
+__weak __noinline bool take_not_short(s32 cpu, u64 dsq, u64 now)
+{
+	struct task_struct *p;
+	u32 looked = 0;
+
+	if (!scx_bpf_dsq_nr_queued(dsq))
+		return false;
+	bpf_for_each (scx_dsq, p, dsq, 0) {
+		struct task_ctx *task = ctx_of(p);
+		bool overdue = task && now > task->queued_ns + place_settings.lend_after_ns;
+
+		if (++looked > LEND_SCAN)
+			break;
+		if ((task && task->queued_as == CLASS_SHORT && !overdue) || !may_run_on(p, cpu))
+			continue;
+		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
+			if (overdue && task->queued_as == CLASS_SHORT)
+				count(CNT_SHORT_LENT);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Take from @dsq, the queue of a cache. */
+static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
+{
+	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
+}
+
+/*
+ * Of @own, which may be 0, and the queues of the pools of @cpu: the queue with the thread that is
+ * furthest behind. Global, as head_vtime().
+ */
+__weak __noinline u64 first_with_pools(s32 cpu, u64 own)
+{
+	u64 best = own, vtime = own ? head_vtime(own, cpu) : 0, head;
+	u32 pool;
+
+	bpf_for (pool, 1, nr_pools + 1) {
+		u64 dsq = DSQ_POOL | pool;
+
+		if (pool > MAX_POOLS || !is_in_pool(cpu, pool) || !scx_bpf_dsq_nr_queued(dsq))
+			continue;
+		head = head_vtime(dsq, cpu);
+		if (!best || time_before(head, vtime)) {
+			best = dsq;
+			vtime = head;
+		}
+	}
+	return best;
+}
+
+/* Take from any queue of the pools of @cpu that has a thread which may run there. */
+static bool take_from_pools(s32 cpu)
+{
+	u32 pool;
+
+	bpf_for (pool, 1, nr_pools + 1)
+		if (is_in_pool(cpu, pool) && take(DSQ_POOL | pool))
+			return true;
+	return false;
+}
+
+/*
+ * Take the thread that is furthest behind from the queues that @cpu serves first. Every switch
+ * does this, so it compares virtual times only where more than one queue has a thread.
+ */
+static bool take_own(s32 cpu, bool claimed, u64 now)
+{
+	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu);
+	bool waits = !is_exclusive(cpu) && scx_bpf_dsq_nr_queued(shared);
+
+	if (!scx_bpf_dsq_nr_queued(own))
+		own = 0;
+	if (cpu_pools[slot(cpu)].pools)
+		own = first_with_pools(cpu, own);
+	if (waits && (!own || time_before(head_vtime(shared, cpu), head_vtime(own, cpu))) &&
+	    take_shared(cpu, shared, claimed, now))
+		return true;
+	if (own && scx_bpf_dsq_move_to_local(own, 0))
+		return true;
+	/* the pool's threads may run on its other CPUs only: then any other that waits */
+	if (own >= DSQ_POOL && (take(DSQ_CPU | cpu) || take_from_pools(cpu)))
+		return true;
+	return own && waits && take_shared(cpu, shared, claimed, now);
+}
+
+/* Is @vtime, by the clock of @cpu, further behind than all threads of @dsq? 0: no queue. */
+static bool is_behind(u64 vtime, u64 dsq, s32 cpu)
+{
+	return !dsq || !scx_bpf_dsq_nr_queued(dsq) || time_before(vtime, head_vtime(dsq, cpu));
+}
+
+/* ... than all threads in the queues that @cpu serves first? */
+static bool is_furthest_behind(u64 vtime, s32 cpu)
+{
+	u64 own = DSQ_CPU | cpu;
+
+	if (cpu_pools[slot(cpu)].pools)
+		own = first_with_pools(cpu, scx_bpf_dsq_nr_queued(own) ? own : 0);
+	return is_behind(vtime, own, cpu) &&
+	       (is_exclusive(cpu) || is_behind(vtime, DSQ_LLC | llc_of(cpu), cpu));
+}
+
+/* Take work of other caches, for a CPU that has none of its own. */
+static void take_foreign(s32 cpu, bool claimed, u64 now)
+{
+	u32 llc = llc_of(cpu), other, i;
+
+	if (is_exclusive(cpu))
+		return;
+	bpf_for (i, 1, nr_llcs) {
+		other = next_llc(llc, i);
+		if (!may_wait(other))
+			continue;
+		if (take_shared(cpu, DSQ_LLC | other, claimed, now)) {
+			count(CNT_STEAL);
+			return;
+		}
+		if (!scx_bpf_dsq_nr_queued(DSQ_LLC | other))
+			note_empty(other);
+	}
+}
+
+/* Called once from ops.init. */
+static s32 init_queues(void)
+{
+	s32 i, err = 0;
+
+	bpf_for (i, 0, scx_bpf_nr_cpu_ids()) {
+		err = scx_bpf_create_dsq(DSQ_CPU | i, -1);
+		if (err)
+			return err;
+	}
+	bpf_for (i, 0, nr_llcs) {
+		err = scx_bpf_create_dsq(DSQ_LLC | i, -1);
+		if (err)
+			return err;
+	}
+	bpf_for (i, 1, MAX_POOLS + 1) {
+		err = scx_bpf_create_dsq(DSQ_POOL | i, -1);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+#endif /* __STEER_QUEUE_BPF_H */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Telemetry of the scheduler: what each thread's sockets do, kept in its context. An event writes
+ * nothing that another thread reads, but for one vote on the NIC's steering after a move. So it
+ * costs the same with any number of sockets, threads and CPUs.
+ */
+#ifndef __STEER_TELEMETRY_BPF_H
+#define __STEER_TELEMETRY_BPF_H
+
+#include "ground/kernel.bpf.h"
+#include <bpf/bpf_tracing.h>
+#include "ground/context.bpf.h"
+#include "ground/counters.bpf.h"
+#include "ground/policy.bpf.h"
+#include "ground/steering.bpf.h"
+#include "ground/thread_load.bpf.h"
+#include "sockets/traffic.bpf.h"
+
+/* Ticks per second, 0 if unknown. In BPF x / 0 is 0, so each arrival then counts as recent. */
+extern unsigned CONFIG_HZ __kconfig __weak;
+
+#define NS_PER_S (1000 * 1000 * 1000ULL)
+
+/* When the flow's last packet arrived, data or acknowledgement. Exact to a tick. */
+static u64 last_arrival(struct sock *sk, const struct traffic *t)
+{
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	u32 now = bpf_jiffies64(), data, ack;
+	u64 age_ns;
+
+	/* UDP keeps no stamps: only what was just received is known */
+	if (!tcp)
+		return t->direction == DIR_RECEIVE ? t->now : 0;
+	data = now - tcp->inet_conn.icsk_ack.lrcvtime;
+	ack = now - tcp->rcv_tstamp;
+	age_ns = (u64)(data < ack ? data : ack) * (NS_PER_S / CONFIG_HZ);
+	return age_ns < t->now ? t->now - age_ns : 0;
+}
+
+/*
+ * The thread left its home: can this event tell whether its packets came along? Only packets can
+ * tell that arrived a while after the thread began to serve the flow here.
+ */
+static bool tells_of_steering(const struct task_ctx *task, struct sock *sk, const struct traffic *t)
+{
+	return is_watched(task, bpf_get_smp_processor_id(), t->now) &&
+	       last_arrival(sk, t) >= t->served_since_ns + SETTLE_NS;
+}
+
+/* Keep the burst that the event belongs to, for `policy explain`. */
+static __always_inline void keep_burst(struct task_ctx *task, const struct traffic *t)
+{
+	if (t->burst_bytes == t->bytes)
+		task->newest_burst++;
+	task->burst_bytes[task->newest_burst & (KEPT_BURSTS - 1)] = t->burst_bytes;
+}
+
+static int record_traffic(struct sock *sk, int ret, u8 direction)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct thread_policy *policy;
+	struct task_ctx *task;
+	struct traffic t;
+
+	task = ctx_of(p);
+	policy = task ? policy_of(p, &task->policy) : policy_at(0);
+	if (!account_traffic(&t, sk, ret, direction, &policy->classes))
+		return 0;
+	if (t.class != t.class_before)
+		count(t.class == CLASS_LONG ? CNT_FLOW_LONG : CNT_FLOW_SHORT);
+	if (!task)
+		return 0;
+	keep_burst(task, &t);
+	thread_charge(load_of(p, task, policy), &policy->classes, t.class, t.bytes, t.turned,
+		      t.now);
+	if ((t.class == CLASS_LONG || policy->declared == CLASS_LONG) && t.nic != NIC_UNKNOWN) {
+		home_vote(&task->home, t.softirq_cpu, t.softirq_before, t.nic, t.bytes, t.now);
+		if (tells_of_steering(task, sk, &t))
+			learn_steering(task, t.nic, t.softirq_cpu, t.now);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(telemetry_receive, struct sock *sk, int ret, int flags)
+{
+	return flags & (MSG_PEEK | MSG_ERRQUEUE) ? 0 : record_traffic(sk, ret, DIR_RECEIVE);
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(telemetry_send, struct sock *sk, int ret, int flags)
+{
+	return record_traffic(sk, ret, DIR_SEND);
+}
+
+#endif /* __STEER_TELEMETRY_BPF_H */
