@@ -1,4 +1,4 @@
-//! What a reload costs: reading 1,000 rules and finding the policies of 5,000 cgroups.
+//! Measures a reload: reading 1,000 rules and finding the policies of 5,000 cgroups.
 //!
 //!     cargo run --release -p steer-policy --example scale
 
@@ -10,18 +10,18 @@ const RULES: usize = 1000;
 const CGROUPS: u64 = 5000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // One rule per service, as a generator of files would write them.
+    // One rule per service, as a program that generates policy files would write.
     measure("literal", |n| format!("kubepods.slice/pod{}.slice/c{}.scope", n / 5, n % 5))?;
-    // Each tried on every cgroup, at every depth.
+    // Each pattern is tried on every cgroup, at every depth.
     measure("globs at any depth", |n| format!("**/c*{n}*.scope"))?;
-    // All of them for all cgroups below pods.
+    // Every rule applies to all cgroups below some pods.
     measure("overlapping", |n| format!("**/pod{}*.slice/**", n % 10))?;
     Ok(())
 }
 
 fn measure(what: &str, pattern: impl Fn(usize) -> String) -> Result<(), Box<dyn Error>> {
-    // Few different policies, as more than 1,024 would be refused. Each rule in a file of its own:
-    // one file may not set a thing twice for the same cgroups.
+    // Few different policies, because more than 1,024 would be refused. Each rule has a file of its
+    // own, because one file may not set a key twice for the same cgroups.
     let rule = |n: usize| Source {
         name: format!("{n}.toml"),
         text: format!(
@@ -54,7 +54,7 @@ fn measure(what: &str, pattern: impl Fn(usize) -> String) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// The most memory this process has had.
+/// The peak memory use of this process.
 fn peak_memory() -> Result<String, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

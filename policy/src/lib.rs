@@ -1,11 +1,11 @@
-//! What should happen: validated [`Settings`], the [`Plan`] for a machine, and per-cgroup policy
+//! What should happen: validated [`Settings`], the [`Plan`] of a machine, and policies for cgroups
 //! from files.
 //!
-//! Policy goes three steps, each checked before the next: [`Files`] are loaded, a [`PolicySet`] is
-//! read from them, and together with a host's cgroups it comes to an [`Effective`] table. To
-//! reload is to make a new one: the old stays in force for as long as its owner keeps it.
+//! A policy goes through three steps, each checked before the next. [`Files`] are loaded; a
+//! [`PolicySet`] is read from them; the set and the host's cgroups make an [`Effective`] table. A
+//! reload makes a new table, and the old one stays valid for as long as its owner keeps it.
 //!
-//! Pure but for [`Files`], which alone knows the file system: no clock, no BPF. Everything here is
+//! Only [`Files`] touches the file system. The rest is pure: no clock, no BPF. Everything here is
 //! tested without root.
 
 mod effective;

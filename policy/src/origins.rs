@@ -1,4 +1,5 @@
-//! From what there is of network devices to the NIC that each name of a packet's way stands for.
+//! Works out which NIC a packet came through, from what can be known about it: its interface, its
+//! NAPI context, its peer's address.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,23 +11,23 @@ use steer_topology::{Interface, NetworkDevices};
 
 use crate::plan::Plan;
 
-/// By what a socket's NIC is found. NICs are given by their index in [`Plan::nics`].
+/// The tables that find a socket's NIC. A NIC is given by its index in [`Plan::nics`].
 ///
-/// Packets that come in through several NICs, as through a bond, have a NIC only if all of them
-/// are near the same CPUs: then it is the first by name, and any would do. Else none is right.
+/// Packets may come through several NICs, for instance through a bond. If all of these are near
+/// the same CPUs, the first by name stands for them. Otherwise the NIC is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Origins {
-    /// NIC by interface number, with the bonds, VLANs, bridges … that stand on NICs.
+    /// NIC by interface number, including bonds, VLANs, bridges … on top of NICs.
     pub interfaces: BTreeMap<u32, u32>,
     /// NIC by NAPI number.
     pub napis: BTreeMap<u32, u32>,
-    /// NIC by the first address and the prefix length of peers' addresses; the longest prefix
-    /// holds, also where it says that there is no NIC. Empty if it says so everywhere.
+    /// NIC by address prefix of the peer: first address and prefix length. The longest prefix
+    /// wins, even if it stands for no NIC. Empty if no prefix stands for a NIC.
     pub peers: BTreeMap<(Ipv6Addr, u8), Option<u32>>,
 }
 
 impl Origins {
-    /// The NICs of `plan` by the names that `devices` gives their packets.
+    /// Builds the tables for the NICs of `plan` from the network devices.
     pub fn new(plan: &Plan, devices: &NetworkDevices) -> Self {
         let nic_of = |ifindex: &u32| only_nic(plan, &devices.interfaces.get(ifindex)?.nics);
         let peers: BTreeMap<_, _> = devices
@@ -35,7 +36,7 @@ impl Origins {
             .flatten()
             .map(|route| {
                 let below = route.interfaces.iter().map(|i| devices.interfaces.get(i));
-                // one way out that is not a NIC makes the whole unknown
+                // if one of the ways does not end at a NIC, the NIC is unknown
                 let nic = below.collect::<Option<Vec<&Interface>>>().and_then(|interfaces| {
                     let known = interfaces.iter().all(|interface| !interface.nics.is_empty());
                     let all = interfaces.iter().flat_map(|i| i.nics.iter().cloned()).collect();
@@ -52,7 +53,8 @@ impl Origins {
     }
 }
 
-/// The NIC that stands for all of `names`: the first, if all are in the plan and near the same CPUs.
+/// The NIC that stands for all of `names`: the first, if all are in the plan and near the same
+/// CPUs.
 fn only_nic(plan: &Plan, names: &BTreeSet<String>) -> Option<u32> {
     let index = |name: &String| plan.nics.iter().position(|nic| nic.name == *name);
     let indices = names.iter().map(index).collect::<Option<Vec<_>>>()?;
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
     use crate::plan::PlannedNic;
 
-    /// eth0 and eth1 are near the same CPUs, eth2 near others; eth9 is not in the plan.
+    /// eth0 and eth1 are near the same CPUs, eth2 is near others, and eth9 is not in the plan.
     fn plan() -> Plan {
         let nic = |name: &str, ifindex, cpus: &str| PlannedNic {
             name: name.into(),

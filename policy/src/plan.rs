@@ -1,18 +1,19 @@
-//! From a machine to what the scheduler needs to know of each CPU.
+//! Extracts from a machine what the scheduler must know about each CPU.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use steer_topology::{CpuSet, Machine};
 
-/// Where CPUs stand to caches, cores and NICs, by the numbers the kernel side uses.
+/// The caches, cores and NICs of each CPU, in the numbers that the kernel side uses.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
-    /// By CPU number.
+    /// The CPUs, by number.
     pub cpus: BTreeMap<u32, CpuPlace>,
-    /// Last-level caches, numbered from 0 in the machine's order, so that neighbours are near.
+    /// Number of last-level caches. They are numbered from 0 in the machine's order, so that
+    /// neighbouring numbers are near each other.
     pub nr_llcs: u32,
-    /// NICs that threads can be near to; a NIC's index here is its bit in `CpuPlace::nics_local`.
+    /// The NICs with a known place. A NIC's index here is its bit in `CpuPlace::nics_local`.
     pub nics: Vec<PlannedNic>,
 }
 
@@ -23,9 +24,9 @@ pub struct CpuPlace {
     pub llc: u32,
     /// Lowest CPU number of the core.
     pub core: u32,
-    /// NUMA node, `None` if unknown: then it is taken as one node with all such CPUs.
+    /// NUMA node; `None` if unknown. All CPUs with an unknown node count as one node.
     pub node: Option<u32>,
-    /// Indices into [`Plan::nics`] of those this CPU is NIC-local to.
+    /// The NICs that this CPU is local to, as indices into [`Plan::nics`].
     pub nics_local: Vec<u32>,
 }
 
@@ -34,7 +35,7 @@ pub struct CpuPlace {
 pub struct PlannedNic {
     /// Interface name.
     pub name: String,
-    /// Interface index, as packets carry it.
+    /// Interface index. Packets carry it.
     pub ifindex: u32,
     /// NUMA node, `None` if unknown.
     pub node: Option<u32>,
@@ -45,9 +46,9 @@ pub struct PlannedNic {
 impl Plan {
     /// The plan of a live machine.
     ///
-    /// A NIC whose place is unknown is left out: no CPU is nearer to it than another. Likewise one
-    /// without an interface index (read from a file): no packet can name it. CPUs without a known
-    /// last-level cache share one per node.
+    /// Leaves out a NIC with an unknown place: no CPU is nearer to it than another. Also leaves
+    /// out a NIC without an interface index (read from a file): no packet can name it. CPUs
+    /// without a known last-level cache share one per node.
     pub fn new(machine: &Machine) -> Self {
         let nics: Vec<_> = machine
             .nics
@@ -101,8 +102,7 @@ mod tests {
         list.parse().unwrap()
     }
 
-    /// Two nodes, each with one cache and two cores of two SMT siblings: 0-3 and 4-7, siblings
-    /// n and n+1.
+    /// Two nodes with CPUs 0-3 and 4-7. Each has one cache and two cores of two SMT siblings.
     fn machine(nics: Vec<Nic>) -> Machine {
         let cpu = |id: u32| Cpu {
             id,

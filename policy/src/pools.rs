@@ -1,4 +1,4 @@
-//! The CPUs that policies name: from pools and reserves to sets of CPU numbers.
+//! Turns the pools and core reservations of policies into sets of CPU numbers.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use steer_topology::CpuSet;
 
 use crate::{CgroupPolicy, Class, Plan, Pool, RuleId, Sets};
 
-/// Most different pools.
+/// The most different pools.
 pub const MAX_POOLS: usize = 64;
 
 /// The pools of a set of policies on a machine.
@@ -15,31 +15,31 @@ pub const MAX_POOLS: usize = 64;
 pub struct Pools {
     /// The pools that policies name.
     pub pools: Vec<CpuPool>,
-    /// For each policy the index of its pool; `None` where its threads go by class.
+    /// The index of each policy's pool; `None` if class decides where its threads run.
     pub of_policy: Vec<Option<usize>>,
-    /// What a policy asked for and this machine cannot give, in words.
+    /// What policies ask for and this machine cannot give, as messages.
     pub shortfalls: Vec<String>,
 }
 
-/// CPUs that the threads of some policies belong on.
+/// The CPUs of the threads of some policies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CpuPool {
     /// The CPUs.
     pub cpus: CpuSet,
-    /// Whether others stay off them, even while they idle.
+    /// Whether other threads stay off them even while they are idle.
     pub exclusive: bool,
-    /// Whether they are kept for the pool: its threads preempt who borrows one.
+    /// Whether they are kept for the pool: its threads preempt other threads that borrow one.
     pub kept: bool,
-    /// Whether it is the NIC-local CPUs as such: long-flow threads go beside their packets in it.
+    /// Whether this is the pool `nic-local`: in it, long-flow threads go to their packets.
     pub near_nic: bool,
 }
 
 impl Pools {
     /// Finds the CPUs for each policy.
     ///
-    /// Reserved cores are whole cores that no other rule has reserved: NIC-local ones for a pool
-    /// near the NIC or a class declared long, otherwise NIC-remote ones first, as long flows need
-    /// the local ones. An exclusive CPU is in no other pool.
+    /// A policy's `reserve` gets whole cores that no other rule has. These are NIC-local cores if
+    /// the pool is `nic-local` or the class is declared long. Otherwise NIC-remote cores come
+    /// first, because long flows need the local ones. An exclusive CPU is in no other pool.
     pub fn new(plan: &Plan, policies: &[CgroupPolicy]) -> Self {
         let mut builder = Builder {
             plan,
@@ -61,7 +61,7 @@ impl Pools {
             let twice = pool.cpus.intersection(&exclusive);
             if !twice.is_empty() {
                 self.shortfalls.push(format!(
-                    "CPUs {twice} are to be exclusive twice: the first policy keeps them"
+                    "CPUs {twice} are exclusive in two policies: the first policy keeps them"
                 ));
             }
             pool.cpus = pool.cpus.difference(&exclusive);
@@ -81,7 +81,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The index of the policy's pool, made if there is none like it yet.
+    /// The index of the policy's pool. Makes the pool if it is new.
     fn pool(&mut self, policy: &CgroupPolicy) -> Option<usize> {
         let sets = &policy.sets;
         let reserve = sets.reserve.map_or(0, |cores| cores.count()) as usize;
@@ -111,7 +111,7 @@ impl Builder<'_> {
         Some(self.found.pools.len() - 1)
     }
 
-    /// The CPUs that `sets.pool` speaks of; `None` if it speaks of a NIC and none is known.
+    /// The CPUs that `sets.pool` names; `None` if it names a NIC that is not known.
     fn base(&mut self, sets: &Sets) -> Option<CpuSet> {
         let all: CpuSet = self.plan.cpus.keys().copied().collect();
         let near = self.near(sets);
@@ -128,7 +128,7 @@ impl Builder<'_> {
         };
         if near.is_empty() {
             let which = sets.nic.as_ref().map_or("no NIC".into(), |nic| format!("no NIC {nic}"));
-            let why = format!("{which} with a known place: its threads go by class");
+            let why = format!("{which} with a known place: the rule's pool is ignored");
             self.found.shortfalls.push(why);
             return None;
         }
@@ -136,14 +136,16 @@ impl Builder<'_> {
         match sets.pool {
             Some(Pool::Remote) if !remote.is_empty() => Some(remote),
             Some(Pool::Remote) => {
-                self.found.shortfalls.push("no CPU is NIC-remote: its threads go by class".into());
+                self.found
+                    .shortfalls
+                    .push("no CPU is NIC-remote: the rule's pool is ignored".into());
                 None
             }
             _ => Some(near),
         }
     }
 
-    /// The CPUs near the policy's NIC, or near any.
+    /// The CPUs near the policy's NIC, or near any NIC if the policy names none.
     fn near(&self, sets: &Sets) -> CpuSet {
         let wanted = sets.nic.as_ref().map(ToString::to_string);
         let nics =
@@ -151,14 +153,14 @@ impl Builder<'_> {
         nics.fold(CpuSet::new(), |cpus, nic| cpus.union(&nic.local_cpus))
     }
 
-    /// Cores for a rule; the same ones for all policies that its reserve reaches.
+    /// The cores for a rule's `reserve`. All policies of that rule share them.
     fn reserve(&mut self, rule: RuleId, cores: usize, base: &CpuSet, sets: &Sets) -> CpuSet {
         if let Some(cpus) = self.reserved.get(&rule) {
             return cpus.clone();
         }
         let near = self.near(sets);
         let wants_near = sets.pool == Some(Pool::NicLocal) || sets.class == Some(Class::Long);
-        // core number → its CPUs, of cores that are wholly in the base
+        // the CPUs of each core; only cores that are wholly in the base are used
         let mut by_core: BTreeMap<u32, CpuSet> = BTreeMap::new();
         for (cpu, place) in &self.plan.cpus {
             by_core.entry(place.core).or_default().insert(*cpu);
@@ -169,9 +171,10 @@ impl Builder<'_> {
             .collect();
         free.sort_by_key(|core| (core.is_disjoint(&near) == wants_near, core.first()));
         if free.len() < cores {
-            self.found
-                .shortfalls
-                .push(format!("{cores} cores are to be reserved, {} are left", free.len()));
+            self.found.shortfalls.push(format!(
+                "a rule asks for {cores} cores of its own, only {} are left",
+                free.len()
+            ));
         }
         let cpus = free.iter().take(cores).fold(CpuSet::new(), |cpus, core| cpus.union(core));
         self.taken = self.taken.union(&cpus);

@@ -1,10 +1,10 @@
-//! What is wrong in policy files: where, which key, what was given and what is allowed.
+//! Problems in policy files: the place, the key, what was given and what is allowed.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Line and column in a file, both from 1; columns count characters.
+/// Line and column in a file. Both start at 1. Columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Position {
     /// The line.
@@ -16,44 +16,44 @@ pub struct Position {
 /// A place in a policy file, or the file as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Location {
-    /// The file as it was named.
+    /// The file, as the user named it.
     pub file: String,
-    /// Where in it; `None` for the whole file.
+    /// The place in it; `None` for the whole file.
     #[serde(flatten)]
     pub position: Option<Position>,
 }
 
-/// How bad a [`Problem`] is.
+/// How severe a [`Problem`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The set is refused.
     Error,
-    /// The set is taken, but something in it does not do what it seems to.
+    /// The set is accepted, but something in it does not do what it seems to do.
     Warning,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    /// Where.
+    /// Its place.
     #[serde(flatten)]
     pub at: Location,
-    /// How bad.
+    /// How severe it is.
     pub severity: Severity,
-    /// The key it is about, if it is about one.
+    /// The key it concerns, if it concerns one.
     pub field: Option<String>,
-    /// What was given; what is allowed; what may have been meant.
+    /// What was given, what is allowed, and what may have been meant.
     pub message: String,
 }
 
-/// All that is wrong with a set of policy files: at least one error, and the warnings.
+/// All problems of a set of policy files: at least one error, and the warnings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// `Err` if one of `problems` is an error, `Ok` with the warnings if not.
+    /// `Err` if one of `problems` is an error, otherwise `Ok` with the warnings.
     pub(crate) fn judge(problems: Vec<Problem>) -> Result<Vec<Problem>, Problems> {
         let refused = problems.iter().any(|problem| problem.severity == Severity::Error);
         let sorted = Problems::from(problems);
@@ -66,7 +66,7 @@ impl Problems {
     }
 }
 
-/// Sorts them by place. At least one has to be an error.
+/// Sorts the problems by place. At least one must be an error.
 impl From<Vec<Problem>> for Problems {
     fn from(mut problems: Vec<Problem>) -> Self {
         problems.sort();

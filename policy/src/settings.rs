@@ -1,7 +1,7 @@
-//! The settings that decide what a class is and how it is placed, with their bounds.
+//! The settings of classification and placement, with their bounds.
 //!
-//! One validated type: the built-in defaults, changed for the host by options of `scx_steer`, for
-//! cgroups by policy files. Papers are named as in `ARCHITECTURE.md`.
+//! There is one validated type. It starts from the built-in defaults; options of `scx_steer` change
+//! it for the host, policy files for cgroups. `ARCHITECTURE.md` lists the papers named here.
 
 use std::{fmt::Display, time::Duration};
 
@@ -12,60 +12,61 @@ use crate::rules::{Bytes, Time};
 const KIB: u64 = 1024;
 const MS: Duration = Duration::from_millis(1);
 
-/// Everything the kernel side is told besides the machine.
+/// Everything that the kernel side gets, except the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What makes a flow long or short, and a thread's class from its flows.
+    /// When a flow is long or short, and how flows make a thread's class.
     pub classification: Classification,
-    /// How the classes are placed.
+    /// How classes are placed.
     pub placement: Placement,
 }
 
-/// What makes a flow long or short, and a thread's class from its flows.
+/// When a flow is long or short, and how flows make a thread's class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Classification {
     /// A burst of at least this many bytes makes a flow long. Default 64 KiB: at 64 KB an RPC's
     /// CPU profile is that of a long flow (host-network-stack paper, §3.7).
     pub long_burst_bytes: u64,
-    /// A burst of at most this many bytes speaks for a short flow. Default 16 KiB: "with just
-    /// 16KB RPCs, data copy becomes the dominant factor" (same, §3.7), so this is the last size
-    /// that is still an RPC. Flows between the bounds keep their class.
+    /// A burst of at most this many bytes counts towards a short flow. Default 16 KiB: "with just
+    /// 16KB RPCs, data copy becomes the dominant factor" (same, §3.7), so this is the largest
+    /// RPC. Flows between the bounds keep their class.
     pub short_burst_bytes: u64,
-    /// A socket silent for longer ends its burst. Default 1 ms: above the round trips of a data
-    /// centre, below a person's or a disk's pause.
+    /// A burst ends when its socket is silent for longer than this. Default 1 ms: longer than a
+    /// round trip in a data centre, shorter than the pauses of people and disks.
     pub idle_gap: Duration,
-    /// Short bursts in a row that turn a long flow short. Default 8: a stall of the sender cuts a
-    /// bulk transfer into small bursts too, but seldom eight times running.
+    /// How many short bursts in a row turn a long flow short. Default 8: a stalling sender also
+    /// cuts a bulk transfer into small bursts, but seldom eight times in a row.
     pub short_bursts_to_leave_long: u32,
-    /// What a thread moved counts half after this time. Default 100 ms: some tens of scheduling
-    /// slices, so a class outlives a pause between requests, not a change of work.
+    /// After this time, past traffic of a thread counts half. Default 100 ms, 20 time slices: a
+    /// class survives a pause between requests, but not a change of work.
     pub half_life: Duration,
     /// Estimated CPU cost of payload, in ns per KiB. Default 195: one core copies a single long
     /// flow at 42 Gb/s (same, §3.1, fig 3a).
     pub cost_ns_per_kib: u64,
-    /// Estimated CPU cost of a message beyond its payload, in ns. Default 4500: one core serves
-    /// 4 KB RPCs at 6.15 Gb/s (same, §3.7, fig 11), that is 5.3 µs each, less the copy.
+    /// Estimated CPU cost of a message without its payload, in ns. Default 4500: one core serves
+    /// 4 KB RPCs at 6.15 Gb/s (same, §3.7, fig 11). That is 5.3 µs each, minus the copy.
     pub cost_ns_per_message: u64,
-    /// A thread whose decayed cost is below this has no class. Default 10 µs: less than one burst
-    /// of 64 KiB, so that the first one classifies a thread, and about two messages.
+    /// A thread whose decayed cost is below this has no class. Default 10 µs: less than a burst of
+    /// 64 KiB, so that the first such burst classifies a thread, and about two messages.
     pub floor: Duration,
 }
 
-/// How the classes are placed.
+/// How classes are placed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
-    /// Longest time a thread runs while others wait. Default 5 ms: a little over a tick at
-    /// HZ=250, the rate of distribution kernels. Shorter ones cost RPCs their median, and longer
-    /// ones their tail (experiments/runs/2026-11-23-slice).
+    /// Longest time a thread runs while others wait. Default 5 ms: a little more than a tick at
+    /// HZ=250, the rate of distribution kernels. A shorter slice raises the median latency of
+    /// RPCs, a longer one their tail latency (experiments/runs/2026-11-23-slice).
     pub slice: Duration,
-    /// How long a core stays with a long-flow thread that last woke or ran there. Default 200 ms:
-    /// longer than the pauses of a paced transfer, short for whoever waits for the core.
+    /// How long a core stays claimed by a long-flow thread after it last woke or ran there. Default
+    /// 200 ms: longer than the pauses of a paced transfer, but short for a thread that waits for
+    /// the core.
     pub claim: Duration,
-    /// A thread that waits longer than this gets any idle CPU it may use, a long-flow core too.
-    /// Default 50 ms, ten slices: below, a short-flow thread waits for its own kind, so that the
-    /// two do not share a core; above, waiting costs more. With 20 ms, RPC threads that merely took
-    /// turns on too few CPUs mixed with long flows (experiments/runs/2026-11-22-lend-after). Seen
-    /// at ticks, so the wait is bounded by this plus one tick.
+    /// A thread that waits longer than this gets any idle CPU it may use, even on a claimed core.
+    /// Default 50 ms, ten slices. Up to this, a short-flow thread waits for a core without long
+    /// flows; beyond it, waiting costs more than sharing. With 20 ms, RPC threads that only took
+    /// turns on too few CPUs ended up beside long flows (experiments/runs/2026-11-22-lend-after).
+    /// Checked at ticks, so the wait is at most this plus one tick.
     pub lend_after: Duration,
 }
 
@@ -90,20 +91,20 @@ impl Default for Placement {
     }
 }
 
-/// Why settings are refused.
+/// Why a setting is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SettingsError {
     /// A value outside its range.
     #[error("{key}: {given} is out of range; allowed: {allowed}")]
     OutOfRange {
-        /// Name of the setting, as options and policy files write it.
+        /// Name of the setting in options and policy files.
         key: &'static str,
         /// What was given.
         given: String,
         /// The smallest and the largest allowed value.
         allowed: String,
     },
-    /// The bound of short flows is not below that of long ones.
+    /// The bound of short flows is not below the bound of long flows.
     #[error(
         "short_burst_bytes = {short} is not below long_burst_bytes = {long}: a burst between them \
          would be both; lower the first or raise the second"
@@ -117,10 +118,10 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// Checks every value; the kernel side relies on it (it divides by `half_life`).
+    /// Checks every value. The kernel side relies on this: it divides by `half_life`.
     ///
     /// # Errors
-    /// All that is wrong, in the order of the fields.
+    /// All values that are wrong, in the order of the fields.
     pub fn validate(&self) -> Result<(), Vec<SettingsError>> {
         let (c, p) = (&self.classification, &self.placement);
         let bytes = |key, given, min, max| range(key, Bytes(given), Bytes(min), Bytes(max));
@@ -137,7 +138,7 @@ impl Settings {
             ns("cost-per-kib", c.cost_ns_per_kib, 1, 1_000_000),
             ns("cost-per-message", c.cost_ns_per_message, 0, 100_000_000),
             time("floor", c.floor, 1, 1_000_000_000),
-            // as the kernel allows for its own scheduler (kernel/sched/fair.c, __setparam_fair, 6.18)
+            // the kernel's own range (kernel/sched/fair.c, __setparam_fair, 6.18)
             time("slice", p.slice, 100_000, 100_000_000),
             time("claim", p.claim, 1_000_000, 60_000_000_000),
             time("lend-after", p.lend_after, 0, 1_000_000_000),

@@ -1,4 +1,4 @@
-//! Files and a cgroup tree → the table that the kernel side gets.
+//! From files and a cgroup tree to the table that the kernel side gets.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod common;
@@ -105,7 +105,7 @@ fn rules_for_a_host_make_its_table() {
 
 #[test]
 fn the_order_of_specificity_is_as_documented() {
-    // Each more specific than the next, for the cgroup a/b/c and the process "nginx".
+    // Each is more specific than the next, for the cgroup a/b/c and the process "nginx".
     let rules = [
         ("a/b/c", Some("nginx")),
         ("a/b/c", Some("ngin*")),
@@ -127,7 +127,7 @@ fn the_order_of_specificity_is_as_documented() {
         ("**", None),
         ("/", None),
     ];
-    // Written the other way round, and so that the order of the rules is against them.
+    // Written in reverse, so that the order of the rules works against them.
     let text: String = rules
         .iter()
         .map(|(cgroup, process)| {
@@ -175,12 +175,12 @@ fn a_cgroup_that_appears_moves_or_vanishes_is_followed() {
 
 #[test]
 fn a_cgroup_where_rules_contradict_each_other_gets_no_place() {
-    // No path is made from patterns with braces, so this is only found once the cgroup is there.
+    // No path is made from patterns with braces, so only an existing cgroup shows the mistake.
     let rules = "[[rule]]\ncgroup = \"{a,b}/*\"\nlong-burst = \"32KiB\"\n\n\
                  [[rule]]\ncgroup = \"*/{c,d}\"\nshort-burst = \"40KiB\"\n";
     let mut live = effective(&[rules], &[""]).unwrap();
     let problem = live.add(7, "a/c").unwrap_err();
-    assert!(problem.to_string().contains("in the cgroup \"a/c\" short-burst 40KiB is not below"));
+    assert!(problem.to_string().contains("in the cgroup \"a/c\": short-burst 40KiB is not below"));
     assert!(!live.cgroups().contains_key(&7));
     let paths = ["a/c", "a/d", "b/c"];
     let problems = effective(&[rules], &paths).unwrap_err();

@@ -1,11 +1,11 @@
-//! What is said of policy files that are wrong: one file per mistake.
+//! The messages for bad policy files: one file per mistake.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::{fmt::Write, fs, path::Path};
 
 use steer_policy::{CgroupTree, Effective, Files, PolicySet, Settings, Source};
 
-/// Every file in `tests/FOLDER` by itself, with what is said of it.
+/// Every file in `tests/FOLDER` by itself, with its messages.
 fn said_of(folder: &str) -> String {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     let mut paths: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();

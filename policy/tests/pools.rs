@@ -1,5 +1,5 @@
-//! From policies to CPUs, on a machine of two nodes with two cores of two SMT siblings each and a
-//! NIC on the second.
+//! From policies to CPUs, on a machine of two nodes, each with two cores of two SMT siblings, and a
+//! NIC on the second node.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -31,7 +31,7 @@ fn plan() -> Plan {
     }
 }
 
-/// The pools for `rules`, each of which holds for a cgroup of its own, a, b and so on.
+/// The pools for `rules`. Each rule applies to a cgroup of its own: a, b and so on.
 fn pools(rules: &[&str]) -> Pools {
     let names: Vec<String> = ('a'..).take(rules.len()).map(String::from).collect();
     let texts: Vec<String> = names
@@ -82,7 +82,7 @@ fn what_the_machine_lacks_is_said() {
         missing.shortfalls,
         [
             "CPUs 8-9 are not on this machine",
-            "no NIC eth7 with a known place: its threads go by class"
+            "no NIC eth7 with a known place: the rule's pool is ignored"
         ]
     );
 }

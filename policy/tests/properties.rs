@@ -1,5 +1,5 @@
-//! What holds for any policy: reading never panics, and matching, merging and explaining agree
-//! with a plain description of what they should do. PROPTEST_CASES sets how many cases are tried.
+//! Properties of any policy: reading never panics; matching, merging and explaining agree with a
+//! simple description of what they should do. PROPTEST_CASES sets the number of cases.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod common;
@@ -62,7 +62,7 @@ const PIECES: [&str; 48] = [
     ".",
 ];
 
-/// A name in a cgroup path. No cgroup is called `.` or `..`.
+/// A name in a cgroup path. A cgroup cannot be called `.` or `..`.
 fn name() -> impl Strategy<Value = String> {
     "[ab.]{0,2}[ab]|[ab][ab.]{0,2}"
 }
@@ -76,7 +76,7 @@ fn glob() -> impl Strategy<Value = String> {
         1 => select(vec!["[ab]", "[!a]", "[a-b]", "{a,b}", "{ab,.}"]).prop_map(String::from),
     ];
     vec(piece, 1..4).prop_map(|mut pieces| {
-        // `**` would be read otherwise.
+        // `**` has another meaning.
         pieces.dedup_by(|a, b| a == "*" && b == "*");
         pieces.concat()
     })
@@ -156,7 +156,7 @@ fn glob_matches(glob: &[char], name: &[char]) -> bool {
     }
 }
 
-/// Whether `pattern` matches just the cgroup with these names.
+/// Whether `pattern` matches exactly the cgroup with these names.
 fn pattern_matches(pattern: &[&str], names: &[&str]) -> bool {
     match pattern {
         [] => names.is_empty(),
@@ -174,7 +174,7 @@ fn split(path: &str) -> Vec<&str> {
     path.split('/').filter(|name| !name.is_empty()).collect()
 }
 
-/// Rules that do not set a thing twice for the same cgroups and processes.
+/// The set of `rules`, unless they set a key twice for the same cgroups and processes.
 fn readable(rules: &[String]) -> Option<PolicySet> {
     let texts: Vec<_> = rules.iter().map(String::as_str).collect();
     PolicySet::read(&files(&texts)).ok()
@@ -253,7 +253,7 @@ proptest! {
         let texts: Vec<_> = rules.iter().map(String::as_str).collect();
         let effective = effective(&texts, &paths).unwrap();
         for (id, path) in (1..).zip(&paths) {
-            // A path may come twice: the ids are different cgroups all the same.
+            // A path may occur twice: the cgroups still differ by id.
             let policy = effective.cgroups().get(&id).copied().unwrap_or_default();
             let all = &effective.policies()[policy as usize];
             let alternative = all.processes.iter().find(|other| other.pattern.matches(process));

@@ -1,4 +1,4 @@
-//! The schema, the reader, the reference and the recipes say the same.
+//! The schema, the reader, the reference and the recipes agree.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod common;

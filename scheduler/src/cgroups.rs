@@ -1,4 +1,4 @@
-//! The cgroups of this host: where cgroup2 is mounted, and what is in it.
+//! The cgroups of this host: finds the cgroup2 mount and reads its tree.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use steer_bpf::ObservedCgroup;
 use steer_policy::{Cgroup, CgroupTree};
 
-/// The cgroup2 mount. On hybrid hosts it is not /sys/fs/cgroup, which holds version 1 there.
+/// The cgroup2 mount. On hybrid hosts /sys/fs/cgroup holds version 1, so cgroup2 is elsewhere.
 pub(crate) fn mount_point() -> Result<PathBuf> {
     let mounts = fs::read("/proc/self/mountinfo").context("reading /proc/self/mountinfo")?;
     find_mount(&mounts).context(
@@ -24,17 +24,17 @@ pub(crate) fn mount_point() -> Result<PathBuf> {
     )
 }
 
-/// The cgroup at `path` from the cgroup2 root, as the observer knows it.
+/// Looks up the cgroup at `path`, counted from the cgroup2 root, for the observer.
 pub(crate) fn observed(path: &str) -> Result<ObservedCgroup> {
     let folder = mount_point()?.join(path.trim_matches('/'));
     let found = fs::metadata(&folder)
-        .with_context(|| format!("{path} is no cgroup: {} cannot be read", folder.display()))?;
+        .with_context(|| format!("{path} is not a cgroup: cannot read {}", folder.display()))?;
     let depth = path.split('/').filter(|name| !name.is_empty()).count();
     Ok(ObservedCgroup { id: found.ino(), depth: u32::try_from(depth)? })
 }
 
-/// The cgroup2 mount in a mountinfo (proc_pid_mountinfo(5)): the one that shows the whole tree,
-/// if there is one.
+/// Finds the cgroup2 mount in a mountinfo file (proc_pid_mountinfo(5)). Prefers a mount of the
+/// whole tree over a mount of a part of it.
 fn find_mount(mounts: &[u8]) -> Option<PathBuf> {
     let mut partial = None;
     for line in mounts.split(|byte| *byte == b'\n') {
@@ -55,7 +55,7 @@ fn find_mount(mounts: &[u8]) -> Option<PathBuf> {
     partial
 }
 
-/// Undoes the kernel's escapes of spaces and the like, as in `\040`.
+/// Undoes the kernel's octal escapes, such as `\040` for a space.
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -73,7 +73,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// All cgroups below and including `root`. Such as vanish meanwhile are left out.
+/// Reads `root` and all cgroups below it. Leaves out cgroups that are removed meanwhile.
 pub(crate) fn walk(root: &Path) -> Result<CgroupTree> {
     let id = fs::metadata(root).with_context(|| format!("reading {}", root.display()))?.ino();
     let mut found = vec![Cgroup { id, path: String::new() }];
@@ -98,7 +98,7 @@ fn children(root: &Path, parent: &str) -> Result<Vec<Cgroup>, Error> {
     for entry in fs::read_dir(root.join(parent))? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
-            // Patterns are text: a name that is none can only be matched by wildcards.
+            // Patterns are text, so only wildcards can match a name that is not UTF-8.
             let name = entry.file_name().to_string_lossy().into_owned();
             let path = if parent.is_empty() { name } else { format!("{parent}/{name}") };
             children.push(Cgroup { id: entry.ino(), path });
@@ -107,7 +107,7 @@ fn children(root: &Path, parent: &str) -> Result<Vec<Cgroup>, Error> {
     Ok(children)
 }
 
-/// The folder of a removed cgroup says ENODEV to who still has it open.
+/// Reading the open folder of a removed cgroup fails with ENODEV.
 fn has_vanished(error: &Error) -> bool {
     error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::NODEV.raw_os_error())
 }
@@ -151,6 +151,6 @@ mod tests {
     fn what_vanishes_is_left_out() {
         let dir = tempfile::tempdir().unwrap();
         assert!(has_vanished(&children(dir.path(), "gone").unwrap_err()));
-        assert!(walk(&dir.path().join("gone")).is_err(), "but the root has to be there");
+        assert!(walk(&dir.path().join("gone")).is_err(), "but the root must exist");
     }
 }

@@ -1,4 +1,4 @@
-//! The command line. Bare `scx_steer` loads the scheduler, as is the custom of the field.
+//! The command line. As with other sched_ext schedulers, bare `scx_steer` loads the scheduler.
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
@@ -6,19 +6,21 @@ use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
 use crate::{
+    nic::NicCommand,
     policy::{PolicyArg, PolicyCommand},
     settings::SettingArgs,
 };
 
 /// A network-aware CPU scheduler for Linux (sched_ext).
 ///
-/// Without a command, loads the scheduler and keeps it in force until SIGINT or SIGTERM; then the
-/// kernel's default scheduler is back and nothing on the host has changed. Threads that carry long
-/// flows run on NIC-local cores beside the softirq that feeds them, threads that serve short RPCs
-/// get cores of their own, everything else is scheduled fairly.
+/// Without a command, loads the scheduler and keeps it in force until SIGINT or SIGTERM. The
+/// kernel's default scheduler then takes over again, and nothing on the host has changed.
 ///
-/// Exit codes: 0 stopped by a signal or the command is done; 1 an error, said on stderr; 2 a
-/// command line that cannot be understood.
+/// Threads that carry long flows run on cores near the NIC, beside the softirq that feeds them.
+/// Threads that serve short RPCs get cores of their own. Everything else is scheduled fairly.
+///
+/// Exit codes: 0 stopped by a signal, or the command succeeded; 1 an error, printed on stderr;
+/// 2 a bad command line.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -26,14 +28,16 @@ use crate::{
     after_long_help = "\
 Examples:
   sudo scx_steer                        load the scheduler; Ctrl-C unloads it
-  sudo scx_steer --policy web.toml      ... by these rules; see scx_steer policy --help
+  sudo scx_steer --policy web.toml      ... with these rules; see scx_steer policy --help
   sudo scx_steer --stats 1              ... and print its decisions every second
   sudo scx_steer --slice 2ms            ... with shorter time slices
   scx_steer --monitor 5                 watch an instance that is already running
-  sudo scx_steer status                 what is in force, and what was refused
+  sudo scx_steer status                 what is in force, and which policy was refused
   scx_steer topology                    what this machine looks like to the scheduler
-  scx_steer policy check                are the per-cgroup policy files in order?
-  sudo scx_steer observe --duration 10  measure placement under whatever scheduler is in force"
+  scx_steer policy check                check the policy files
+  sudo scx_steer observe --duration 10  measure placement under whatever scheduler is in force
+  scx_steer nic status                  on which CPUs are the NICs served?
+  sudo scx_steer nic apply --mode align ... on those near them, until: scx_steer nic restore"
 )]
 pub(crate) struct Cli {
     /// What to do instead of loading the scheduler.
@@ -59,11 +63,11 @@ pub(crate) struct ScheduleArgs {
     #[command(flatten)]
     pub(crate) policy: PolicyArg,
 
-    /// Say what each statistic means, and exit.
+    /// Describe each statistic, and exit.
     #[arg(long)]
     pub(crate) help_stats: bool,
 
-    /// Say more: what libbpf does too.
+    /// Log more, including what libbpf does. Repeat for even more.
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 
@@ -74,35 +78,39 @@ pub(crate) struct ScheduleArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
 
-    /// Passed on to libbpf.
+    /// Options passed on to libbpf.
     #[command(flatten, next_help_heading = "Libbpf options")]
     pub(crate) libbpf: LibbpfOpts,
 }
 
-/// The commands besides scheduling.
+/// The commands that do not load the scheduler.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the machine: packages, NUMA nodes, caches, cores, CPUs, NICs with queues and IRQs.
     Topology(TopologyArgs),
-    /// Say what is in force: NICs and their steering, policy files, what was refused.
+    /// Print what is in force: NICs and their steering, policy files, refused policies.
     Status(StatusArgs),
-    /// Measure where traffic and threads meet, under any scheduler. Needs root, not sched_ext.
+    /// Measure on which CPUs packets and threads are processed, under any scheduler. Needs root;
+    /// needs no sched_ext.
     Observe(ObserveArgs),
-    /// Check, show and explain the per-cgroup policy files. Needs neither root nor sched_ext.
+    /// Check, show and explain the per-cgroup policy files. Needs no root and no sched_ext.
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Say, plan, set and put back on which CPUs NICs are served. Needs no sched_ext.
+    #[command(subcommand)]
+    Nic(NicCommand),
 }
 
 /// Options of `status`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks the instance that is running, over its statistics socket.
+Asks the running instance over its statistics socket.
 
-Exit codes: 0 scx_steer is in force; 1 it is not, or does not answer.
+Exit codes: 0 scx_steer is in force; 1 it is not in force, or does not answer.
 
 Examples:
   sudo scx_steer status
-  sudo scx_steer status --json | jq -e '.policy.refused == null'    are the files in force?")]
+  sudo scx_steer status --json | jq -e '.policy.refused == null'    fails if the files on disk are not in force")]
 pub(crate) struct StatusArgs {
     /// Print JSON instead of text.
     #[arg(long)]
@@ -120,7 +128,7 @@ pub(crate) struct TopologyArgs {
     /// Print JSON instead of a tree.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read an hwloc XML file instead of this machine. NIC queues and IRQs are not in such files.
+    /// Read an hwloc XML file instead of this machine. Such files lack NIC queues and IRQs.
     #[arg(long, value_name = "FILE")]
     pub(crate) xml: Option<PathBuf>,
 }
@@ -136,18 +144,18 @@ pub(crate) struct ObserveArgs {
     /// Measure for this long; without it, until SIGINT or SIGTERM.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) duration: Option<Seconds>,
-    /// Observe only the traffic of this cgroup and those below it; all else counts as without
-    /// traffic. The path goes from the cgroup2 root.
+    /// Observe only the traffic of this cgroup and of the cgroups below it. All other threads count
+    /// as threads without traffic. The path starts at the cgroup2 root.
     #[arg(long, value_name = "CGROUP")]
     pub(crate) cgroup: Option<String>,
-    /// Attach this long before measuring begins.
+    /// Attach the tracepoints this long before measuring.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) lead: Option<Seconds>,
-    /// Stay attached this long after measuring. With --lead, no tracepoint is switched on or off
-    /// while the traffic of a benchmark runs: patching hot kernel code is not free.
+    /// Stay attached this long after measuring. With --lead and --tail no tracepoint is switched
+    /// on or off while a benchmark measures: switching one patches hot kernel code.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) tail: Option<Seconds>,
-    /// Time between two points of the timeline.
+    /// Length of one step of the timeline.
     #[arg(long, value_name = "SECONDS", default_value = "0.2")]
     pub(crate) interval: Seconds,
     /// Print JSON instead of text.
@@ -155,7 +163,7 @@ pub(crate) struct ObserveArgs {
     pub(crate) json: bool,
 }
 
-/// A positive number of seconds, fractions allowed, a day at most.
+/// A positive number of seconds, at most one day. Fractions are allowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seconds(Duration);
 

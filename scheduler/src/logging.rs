@@ -1,4 +1,4 @@
-//! Log lines on stderr, so that stdout stays what a script may parse.
+//! Log lines go to stderr. Stdout carries only what a script may parse.
 
 use std::io::{IsTerminal, stderr};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use log::LevelFilter;
 use simplelog::{ColorChoice, ConfigBuilder, TermLogger, TerminalMode};
 
-/// Sets the log up; `verbose` is how often `-v` was given.
+/// Sets up the log. `verbose` counts how often `-v` was given.
 pub(crate) fn init(verbose: u8) -> Result<()> {
     let level = match verbose {
         0 => LevelFilter::Info,

@@ -3,6 +3,7 @@
 mod cgroups;
 mod cli;
 mod logging;
+mod nic;
 mod nics;
 mod observe;
 mod policy;
@@ -39,6 +40,7 @@ fn run(cli: Cli) -> Result<()> {
         Some(Command::Topology(args)) => topology::run(&args),
         Some(Command::Observe(args)) => observe::run(&args),
         Some(Command::Policy(command)) => policy::run(&command),
+        Some(Command::Nic(command)) => nic::run(&command),
         Some(Command::Status(args)) => status::run(&args),
         None if cli.schedule.help_stats => stats::describe(),
         None => match cli.schedule.monitor {

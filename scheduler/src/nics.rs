@@ -1,4 +1,4 @@
-//! The host's NICs while the scheduler is in force: they come and go.
+//! Follows the host's NICs while the scheduler is in force: NICs come and go.
 
 use anyhow::{Context, Result};
 use log::{info, warn};
@@ -11,7 +11,7 @@ use crate::translate;
 /// The network devices that the scheduler knows.
 pub(crate) struct Nics {
     devices: NetworkDevices,
-    /// Why the last change could not be followed; said once.
+    /// Why the last change could not be followed. The log repeats it only when it changes.
     complaint: Option<String>,
 }
 
@@ -20,9 +20,9 @@ impl Nics {
         Self { devices, complaint: None }
     }
 
-    /// Tells the scheduler about NICs that came or went; the new plan if some did. Reads the
-    /// machine only then. A change that cannot be followed, say to more NICs than the tables hold,
-    /// is said, and tried again: the NICs as they were stay in force.
+    /// Tells the scheduler about NICs that came or went. Returns the new plan if there is one, and
+    /// reads the machine only in that case. If a change cannot be followed (say, more NICs than
+    /// the tables hold), it logs a warning, keeps the old NICs in force and tries again later.
     pub(crate) fn follow(&mut self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Option<Plan> {
         match self.change(scheduler, plan) {
             Ok(new) => {
@@ -32,7 +32,9 @@ impl Nics {
             Err(error) => {
                 let complaint = format!("{error:#}");
                 if self.complaint.as_ref() != Some(&complaint) {
-                    warn!("the NICs as they were stay in force: {complaint}");
+                    warn!(
+                        "a change of the NICs cannot be followed, the old ones stay in force: {complaint}"
+                    );
                     self.complaint = Some(complaint);
                 }
                 None
@@ -46,7 +48,7 @@ impl Nics {
             return Ok(None);
         }
         let new = if devices.nics().eq(self.devices.nics()) {
-            // containers' interfaces come and go; what was learned of the NICs is kept then
+            // only interfaces of containers came or went: keep what was learned about the NICs
             None
         } else {
             Some(Plan::new(&Machine::live()?)).filter(|new| new != plan)
@@ -63,12 +65,14 @@ impl Nics {
     }
 }
 
-/// Says where long-flow threads go.
+/// Logs where long-flow threads go.
 pub(crate) fn announce(plan: &Plan) {
     for nic in &plan.nics {
         info!("NIC {}: long-flow threads go to CPUs {}", nic.name, nic.local_cpus);
     }
     if plan.nics.is_empty() {
-        info!("no NIC whose place is known: long-flow threads are left to the fair rules");
+        info!(
+            "no NIC with a known place: long-flow threads are scheduled like threads without traffic"
+        );
     }
 }

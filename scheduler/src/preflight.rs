@@ -1,5 +1,5 @@
-//! What a command needs from the host, checked before anything is loaded: every missing thing at
-//! once, each with the next step.
+//! Checks what a command needs from the host before anything is loaded. Reports every missing
+//! thing at once, each with the next step.
 
 use std::{
     fmt::Write,
@@ -21,12 +21,12 @@ pub(crate) enum Need {
 /// Checks this host.
 ///
 /// # Errors
-/// One message that lists all that is missing.
+/// One message that lists everything that is missing.
 pub(crate) fn check(need: Need) -> Result<()> {
     Host { root: PathBuf::from("/") }.check(need)
 }
 
-/// Name of the sched_ext scheduler that is in force on this host.
+/// Name of the sched_ext scheduler in force on this host.
 pub(crate) fn in_force() -> Option<String> {
     Host { root: PathBuf::from("/") }.in_force().map(|(name, _)| name)
 }

@@ -1,4 +1,4 @@
-//! Bare `scx_steer`: load, stay in force, unload.
+//! Bare `scx_steer`: loads the scheduler, keeps it in force, unloads it.
 
 use std::{
     mem::MaybeUninit,
@@ -24,12 +24,13 @@ use crate::{
     translate,
 };
 
-/// How often the slow loop looks at the host's NICs.
+/// How often the slow loop checks the host's NICs.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often it looks for new cgroups, which have their parent's policy until then.
+/// How often it checks for new cgroups. Until then a new cgroup has its parent's policy.
 const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 
-/// Loads the scheduler and keeps it in force until a signal; loads it anew when CPUs come or go.
+/// Loads the scheduler and keeps it in force until a signal arrives. Loads it again when a CPU
+/// comes or goes.
 pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
     let settings = args.settings.settings();
     preflight::check(Need::SchedExt)?;
@@ -68,7 +69,7 @@ fn serve(
     loads: u64,
     shutdown: &Flag,
 ) -> Result<Next> {
-    // before the machine is read: a CPU that comes or goes from here on ends this life at once
+    // read before the machine: a CPU that comes or goes from here on restarts the scheduler
     let hotplug_seq = Scheduler::hotplug_seq()?;
     let devices = NetworkDevices::now()?;
     let mut plan = Plan::new(&Machine::live()?);

@@ -1,4 +1,4 @@
-//! Settings of the whole host, as options. Those of a cgroup's traffic are a policy file's to set.
+//! Settings of the whole host, as options. Policy files set what differs by cgroup.
 
 use clap::{Args, CommandFactory, error::ErrorKind};
 use steer_policy::{Classification, Placement, Settings, Time};
@@ -9,23 +9,24 @@ use crate::cli::Cli;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings of the host")]
 pub(crate) struct SettingArgs {
-    /// Longest time a thread runs while others wait, judged at timer ticks. 100us to 100ms. Where
-    /// short-flow threads share a CPU, shorter ones lower the tail of their latency and raise its
-    /// median.
+    /// Time slice: the longest time a thread runs while others wait, checked at timer ticks.
+    /// 100us to 100ms. Where short-flow threads share a CPU, a shorter slice lowers their tail
+    /// latency and raises their median latency.
     #[arg(long, value_name = "TIME", default_value_t = placement().slice.into())]
     slice: Time,
 
-    /// How long a core stays with a long-flow thread that last woke or ran there. 1ms to 60s.
+    /// How long a core stays claimed by a long-flow thread after the thread last woke or ran there.
+    /// 1ms to 60s.
     #[arg(long, value_name = "TIME", default_value_t = placement().claim.into())]
     claim: Time,
 
-    /// After waiting for longer, a thread gets any idle CPU it may use, a long-flow core too. 0ns
-    /// to 1s.
+    /// A thread that has waited longer than this gets any idle CPU it may use, even on a claimed
+    /// core. 0ns to 1s.
     #[arg(long, value_name = "TIME", default_value_t = placement().lend_after.into())]
     lend_after: Time,
 
-    /// Short bursts in a row that turn a long flow short. 1 to 255. When a burst is long or short
-    /// is said in policy files, for all cgroups by a rule for "/".
+    /// How many short bursts in a row turn a long flow short. 1 to 255. The sizes of short and long
+    /// bursts are set in policy files; a rule for "/" sets them for all cgroups.
     #[arg(
         long,
         value_name = "N",
@@ -33,16 +34,16 @@ pub(crate) struct SettingArgs {
     )]
     short_bursts_to_leave_long: u32,
 
-    /// Estimated CPU time that a KiB of payload costs. With the next, it weighs the long flows of a
-    /// thread against its short ones. 1ns to 1ms.
+    /// Estimated CPU time per KiB of payload. This and --cost-per-message weigh a thread's long
+    /// flows against its short flows. 1ns to 1ms.
     #[arg(long, value_name = "TIME", default_value_t = Time::from_ns(classification().cost_ns_per_kib))]
     cost_per_kib: Time,
 
-    /// Estimated CPU time that a message costs beyond its payload. 0ns to 100ms.
+    /// Estimated CPU time per message, without its payload. 0ns to 100ms.
     #[arg(long, value_name = "TIME", default_value_t = Time::from_ns(classification().cost_ns_per_message))]
     cost_per_message: Time,
 
-    /// A thread whose recent traffic cost less has no class. 1ns to 1s.
+    /// A thread whose recent traffic cost less CPU time than this has no class. 1ns to 1s.
     #[arg(long, value_name = "TIME", default_value_t = classification().floor.into())]
     floor: Time,
 }
@@ -56,7 +57,7 @@ fn classification() -> Classification {
 }
 
 impl SettingArgs {
-    /// The settings, checked. A bad one ends the program, as other mistakes on the command line do.
+    /// The checked settings. A bad setting ends the program, like other command-line mistakes.
     pub(crate) fn settings(&self) -> Settings {
         let settings = Settings {
             classification: Classification {

@@ -8,12 +8,12 @@ use std::sync::{
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-/// Raised by a signal.
+/// A flag that a signal raises.
 #[derive(Clone, Debug)]
 pub(crate) struct Flag(Arc<AtomicBool>);
 
 impl Flag {
-    /// Raised by any of `signals`, which from now on do nothing else.
+    /// A flag that any of `signals` raises. From now on these signals do nothing else.
     fn on(signals: &[i32]) -> Result<Self> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in signals {
@@ -34,12 +34,12 @@ impl Flag {
     }
 }
 
-/// Raised when the program is to end: by SIGINT or SIGTERM.
+/// A flag that asks the program to end: SIGINT or SIGTERM.
 pub(crate) fn on_shutdown() -> Result<Flag> {
     Flag::on(&[SIGINT, SIGTERM])
 }
 
-/// Raised when the policy is to be loaded anew: by SIGHUP.
+/// A flag that asks to reload the policy: SIGHUP.
 pub(crate) fn on_reload() -> Result<Flag> {
     Flag::on(&[SIGHUP])
 }

@@ -1,4 +1,4 @@
-//! Statistics: one number per decision of the scheduler, over the scx_stats socket.
+//! Statistics: one counter per kind of decision, served over the scx_stats socket.
 
 use std::{io::Write, time::Duration};
 
@@ -20,58 +20,60 @@ pub(crate) struct Metrics {
     pub(crate) long_home: u64,
     #[stat(desc = "... on another NIC-local CPU")]
     pub(crate) long_local: u64,
-    #[stat(desc = "... on their NIC-remote home: fixed steering, or no NIC-local CPU allowed")]
+    #[stat(
+        desc = "... on a home CPU far from the NIC: steering is fixed, or no NIC-local CPU is allowed"
+    )]
     pub(crate) long_remote: u64,
-    #[stat(desc = "... left to the fair rules, their NIC or home being unknown")]
+    #[stat(desc = "... placed like threads without traffic: their NIC or home CPU is unknown")]
     pub(crate) long_unplaced: u64,
-    #[stat(desc = "Long-flow threads that left a saturated core")]
+    #[stat(desc = "Long-flow threads that left a full core")]
     pub(crate) long_spilled: u64,
     #[stat(desc = "Wake-ups of short-flow threads on an idle, unclaimed CPU")]
     pub(crate) short_idle: u64,
     #[stat(desc = "... into a queue")]
     pub(crate) short_queued: u64,
-    #[stat(desc = "Short-flow threads that got a claimed CPU, for want of others")]
+    #[stat(desc = "Short-flow threads that got a claimed CPU because no other was free")]
     pub(crate) short_lent: u64,
     #[stat(desc = "Wake-ups of other threads on an idle, unclaimed CPU")]
     pub(crate) none_idle: u64,
-    #[stat(desc = "... on an idle CPU lent by the long-flow threads")]
+    #[stat(desc = "... on an idle CPU of a claimed core")]
     pub(crate) none_lent: u64,
     #[stat(desc = "... into a queue")]
     pub(crate) none_queued: u64,
-    #[stat(desc = "Wake-ups in the pool that a policy names")]
+    #[stat(desc = "Wake-ups in a pool that a policy names")]
     pub(crate) pool: u64,
-    #[stat(desc = "Threads preempted for one with more claim to the CPU")]
+    #[stat(desc = "Threads preempted for one that takes precedence on the CPU")]
     pub(crate) preempted: u64,
     #[stat(desc = "Threads taken from the queue of another cache")]
     pub(crate) stolen: u64,
-    #[stat(desc = "Threads that waited too long and got an idle CPU")]
+    #[stat(desc = "Threads that got an idle CPU because they had waited too long")]
     pub(crate) rescued: u64,
-    #[stat(desc = "Per-CPU kthreads run ahead of everything")]
+    #[stat(desc = "Per-CPU kthreads that ran ahead of everything else")]
     pub(crate) kthreads: u64,
-    #[stat(desc = "Cores that became long-flow cores")]
+    #[stat(desc = "Cores newly claimed by long-flow threads")]
     pub(crate) claims: u64,
-    #[stat(desc = "Cores reserved for short-flow threads")]
+    #[stat(desc = "Cores newly reserved for short-flow threads")]
     pub(crate) reserved: u64,
-    #[stat(desc = "... that were no longer")]
+    #[stat(desc = "... given back")]
     pub(crate) released: u64,
-    #[stat(desc = "Moves of long-flow threads whose packets came along")]
+    #[stat(desc = "Moves of long-flow threads after which the packets followed")]
     pub(crate) steering_followed: u64,
-    #[stat(desc = "... whose packets kept arriving where they did")]
+    #[stat(desc = "... after which the packets stayed where they were")]
     pub(crate) steering_stayed: u64,
     #[stat(desc = "Flows that became long")]
     pub(crate) flows_long: u64,
     #[stat(desc = "Flows that became short")]
     pub(crate) flows_short: u64,
-    #[stat(desc = "New sets of policy files put in force")]
+    #[stat(desc = "Times a new set of policy files was put in force")]
     pub(crate) policy_reloads: u64,
-    #[stat(desc = "Sets of policy files refused: the old one stays in force")]
+    #[stat(desc = "Times a set of policy files was refused; the old one stayed in force")]
     pub(crate) policy_refusals: u64,
 }
 
-/// What the loop that keeps the scheduler in force answers to a request.
+/// What the main loop answers to a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
-    /// The counters of the BPF side since it was loaded.
+    /// The counters of the BPF programs since they were loaded.
     pub(crate) decisions: steer_bpf::Counters,
     pub(crate) status: Status,
 }
@@ -148,8 +150,8 @@ impl Metrics {
     }
 }
 
-/// What the statistics server serves: to each reader of `top` the decisions since its last reading,
-/// and the `status`.
+/// What the statistics server serves: `top`, the decisions since the same reader's last request,
+/// and `status`.
 pub(crate) fn server_data() -> StatsServerData<(), Answer> {
     let open: Box<dyn StatsOpener<(), Answer>> = Box::new(move |(requests, replies)| {
         requests.send(())?;
@@ -184,7 +186,7 @@ pub(crate) fn monitor(interval: Duration, shutdown: &Flag) -> Result<()> {
     .context("reading statistics: is scx_steer running?")
 }
 
-/// Says what each statistic means.
+/// Describes each statistic.
 pub(crate) fn describe() -> Result<()> {
     server_data().describe_meta(&mut std::io::stdout(), None)
 }

@@ -1,4 +1,4 @@
-//! `scx_steer status`: what is in force, asked of the instance that is running.
+//! `scx_steer status`: asks the running instance what is in force.
 
 use std::fmt::Write;
 
@@ -13,29 +13,29 @@ use crate::{cli::StatusArgs, policy::count, preflight};
 /// What is in force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Status {
-    /// Version of the program that is running.
+    /// Version of the running program.
     pub(crate) version: String,
     pub(crate) pid: u32,
-    /// Seconds since it was loaded, or loaded again after CPUs came or went.
+    /// Seconds since the scheduler was last loaded. It is loaded again after CPUs came or went.
     pub(crate) in_force_s: u64,
-    /// How often it was loaded since it was started.
+    /// How often the scheduler was loaded since the program started.
     pub(crate) loads: u64,
-    /// CPUs and last-level caches of the plan.
+    /// Number of CPUs and last-level caches in the plan.
     pub(crate) cpus: usize,
     pub(crate) caches: usize,
     pub(crate) nics: Vec<NicStatus>,
-    /// The CPUs left to short-flow threads just now, like `0-3,8`.
+    /// The CPUs now reserved for short-flow threads, such as `0-3,8`.
     pub(crate) reserved_cpus: String,
     pub(crate) policy: PolicyStatus,
 }
 
-/// A NIC whose place is known.
+/// A NIC with a known place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NicStatus {
     name: String,
-    /// The CPUs near it, like `0-3,8`.
+    /// The CPUs near it, such as `0-3,8`.
     local_cpus: String,
-    /// Whether its packets follow threads: `follows`, `fixed`, or `unknown` until threads moved.
+    /// Whether its packets follow threads: `follows`, `fixed`, or `unknown` until a thread moved.
     steering: Steering,
 }
 
@@ -45,31 +45,31 @@ impl NicStatus {
     }
 }
 
-/// The policy files and what became of them.
+/// The policy files and what happened to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PolicyStatus {
     /// The files in force.
     pub(crate) files: Vec<String>,
     pub(crate) rules: usize,
-    /// How many cgroups have another policy than the default.
+    /// How many cgroups have a policy other than the default.
     pub(crate) cgroups: usize,
-    /// How often a new set of files was put in force, and how often one was refused.
+    /// How often a new set of files was put in force, and how often a set was refused.
     pub(crate) reloads: u64,
     pub(crate) refusals: u64,
-    /// Why the files as they are now are not in force; null when they are.
+    /// Why the files on disk are not in force; null if they are.
     pub(crate) refused: Option<String>,
-    /// What a rule asks for and does not get, like more cores than there are.
+    /// What a rule asks for and does not get, such as more cores than there are.
     pub(crate) shortfalls: Vec<String>,
 }
 
 /// Prints the status of the running instance.
 ///
 /// # Errors
-/// None is running, or it does not answer.
+/// No instance is running, or it does not answer.
 pub(crate) fn run(args: &StatusArgs) -> Result<()> {
     let status = ask().map_err(|error| match preflight::in_force().as_deref() {
         Some(name) if name.starts_with("scx_steer") => error.context("scx_steer is in force, but"),
-        Some(name) => anyhow!("scx_steer is not in force, {name} is"),
+        Some(name) => anyhow!("scx_steer is not in force; {name} is"),
         None => anyhow!("scx_steer is not in force: `sudo scx_steer` loads it"),
     })?;
     if args.json {
@@ -80,14 +80,14 @@ pub(crate) fn run(args: &StatusArgs) -> Result<()> {
     Ok(())
 }
 
-/// The instance answers between two looks at its cgroups; this is for one that hangs.
+/// A running instance answers within a second. This bound is for one that hangs.
 const PATIENCE_MS: u64 = 10_000;
 
 fn ask() -> Result<Status> {
     let target = ("target".to_owned(), "status".to_owned());
     StatsClient::new()
         .connect(Some(PATIENCE_MS))
-        .map_err(|error| error.context("its socket cannot be reached (root may)"))?
+        .map_err(|error| error.context("its socket cannot be reached (try as root)"))?
         .request("stats", vec![target])
 }
 
@@ -95,32 +95,32 @@ impl Status {
     fn text(&self) -> Result<String> {
         let mut out = String::new();
         let loads = if self.loads > 1 {
-            format!(", loaded {} times as CPUs came and went", self.loads)
+            format!("; loaded {} times because CPUs came or went", self.loads)
         } else {
             String::new()
         };
         writeln!(
             out,
-            "scx_steer {} (pid {}) is in force for {} s on {} with {}{loads}",
+            "scx_steer {} (pid {}) in force for {} s on {} with {}{loads}",
             self.version,
             self.pid,
             self.in_force_s,
             count(self.cpus, "CPU"),
-            count(self.caches, "cache"),
+            count(self.caches, "last-level cache"),
         )?;
         for nic in &self.nics {
             let steering = match nic.steering {
-                Steering::Follows => "its packets follow threads",
-                Steering::Fixed => "its packets arrive where they will, threads go to them",
-                Steering::Unknown => "whether its packets follow threads is not known yet",
+                Steering::Follows => "packets follow threads",
+                Steering::Fixed => "packets stay where they arrive, threads go to them",
+                Steering::Unknown => "not known yet whether packets follow threads",
             };
-            writeln!(out, "NIC {}: CPUs {}; {steering}", nic.name, nic.local_cpus)?;
+            writeln!(out, "NIC {}: near CPUs {}; {steering}", nic.name, nic.local_cpus)?;
         }
         if self.nics.is_empty() {
-            writeln!(out, "no NIC whose place is known")?;
+            writeln!(out, "no NIC with a known place")?;
         }
         if !self.reserved_cpus.is_empty() {
-            writeln!(out, "reserved for short flows just now: CPUs {}", self.reserved_cpus)?;
+            writeln!(out, "reserved for short flows now: CPUs {}", self.reserved_cpus)?;
         }
         self.policy.write(&mut out)?;
         Ok(out)
@@ -131,7 +131,7 @@ impl PolicyStatus {
     fn write(&self, out: &mut String) -> Result<()> {
         writeln!(
             out,
-            "policy: {} in {} for {}; reloaded {}, refused {}",
+            "policy: {} in {}, for {}; reloaded {}, refused {}",
             count(self.rules, "rule"),
             count(self.files.len(), "file"),
             count(self.cgroups, "cgroup"),
@@ -142,7 +142,7 @@ impl PolicyStatus {
             writeln!(out, "policy: {shortfall}")?;
         }
         if let Some(refused) = &self.refused {
-            writeln!(out, "THE FILES AS THEY ARE NOW ARE NOT IN FORCE:\n{}", refused.trim_end())?;
+            writeln!(out, "THE POLICY FILES ON DISK ARE NOT IN FORCE:\n{}", refused.trim_end())?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! From the policy's types to those of the BPF objects, within their bounds.
+//! Translates the policy's types to those of the BPF objects, and checks the bounds.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn ns(duration: Duration) -> u64 {
     Time::from(duration).ns()
 }
 
-/// Settings of classification, already validated.
+/// Classification settings. They are already validated.
 pub(crate) fn classes(c: &Classification) -> class_settings {
     class_settings {
         long_burst_bytes: c.long_burst_bytes,
@@ -37,7 +37,7 @@ pub(crate) fn classes(c: &Classification) -> class_settings {
     }
 }
 
-/// What holds where no policy says otherwise.
+/// The policy of threads that no rule applies to.
 pub(crate) fn default_policy(c: &Classification) -> thread_policy {
     thread_policy {
         classes: classes(c),
@@ -53,7 +53,7 @@ pub(crate) fn default_policy(c: &Classification) -> thread_policy {
     }
 }
 
-/// Policies and pools as tables.
+/// Policies and pools as tables for the BPF side.
 pub(crate) fn policies(effective: &Effective, pools: &Pools, plan: &Plan) -> steer_bpf::Policies {
     let nr_cpus = plan.cpus.keys().max().map_or(0, |last| last + 1);
     let of_cpu = |cpu| {
@@ -102,7 +102,7 @@ fn one_policy(policy: &CgroupPolicy, pool: Option<(usize, &CpuPool)>) -> thread_
     to
 }
 
-/// A whole name ends with the zero after it, if there is room for one.
+/// A whole name includes the zero byte after it, if there is room. A prefix does not.
 fn one_process(from: &ProcessPolicy) -> process_policy {
     let mut to = process_policy { name: [0; 15], len: 0, policy: from.policy };
     let (name, ends) = match &from.pattern {
@@ -116,21 +116,21 @@ fn one_process(from: &ProcessPolicy) -> process_policy {
     to
 }
 
-/// Settings of placement, already validated.
+/// Placement settings. They are already validated.
 pub(crate) fn places(p: &Placement) -> place_settings {
     place_settings { slice_ns: ns(p.slice), claim_ns: ns(p.claim), lend_after_ns: ns(p.lend_after) }
 }
 
-/// The plan as tables, with the names that `devices` has for its NICs.
+/// The plan as tables, together with the ways to recognise its NICs in packets.
 ///
 /// # Errors
 /// The machine is larger than the tables of the BPF objects.
-pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::Plan> {
+pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::KernelPlan> {
     let nr_cpus = plan.cpus.keys().max().map_or(0, |last| last + 1);
     within_limits(&[
         ("CPU numbers", nr_cpus, limits_MAX_CPUS, RAISE),
         ("last-level caches", plan.nr_llcs, limits_MAX_LLCS, RAISE),
-        // one bit each: not to be raised
+        // one bit each, so this limit cannot be raised
         (
             "NICs",
             plan.nics.len() as u32,
@@ -149,13 +149,13 @@ pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::P
             online: true,
         };
     }
-    Ok(steer_bpf::Plan { cpus, nr_llcs: plan.nr_llcs, origins: origins(plan, devices)? })
+    Ok(steer_bpf::KernelPlan { cpus, nr_llcs: plan.nr_llcs, origins: origins(plan, devices)? })
 }
 
-/// How NICs are found, as tables.
+/// The ways to recognise a packet's NIC, as tables.
 ///
 /// # Errors
-/// There are more names than the tables of the BPF objects hold.
+/// There are more entries than the tables of the BPF objects hold.
 pub(crate) fn origins(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::Origins> {
     let Origins { interfaces, napis, peers } = Origins::new(plan, devices);
     within_limits(&[
@@ -174,12 +174,12 @@ pub(crate) fn origins(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf
 
 const RAISE: &str = "raise the limit (enum limits in bpf/src/bpf/intf.h) and rebuild";
 
-/// What there is, how much of it, the limit, and what helps beyond that.
+/// Each entry: what is counted, how many there are, the limit, and what helps beyond it.
 fn within_limits(counts: &[(&str, u32, u32, &str)]) -> Result<()> {
     for (what, count, limit, advice) in counts {
         ensure!(
             count <= limit,
-            "this machine has {count} {what}; this build of scx_steer is made for {limit}: {advice}"
+            "this machine has {count} {what}; this build of scx_steer supports {limit}: {advice}"
         );
     }
     Ok(())

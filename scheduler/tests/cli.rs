@@ -1,4 +1,4 @@
-//! The command line: what a user sees who gives it bad input, or a host that lacks something.
+//! The command line: what a user sees after bad input, or on a host that lacks something.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use std::{fs, path::Path};

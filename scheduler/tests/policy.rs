@@ -42,7 +42,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A file with `text`, and a tree of folders to take for cgroups.
+/// A file with `text`, and a tree of folders that stands in for cgroups.
 fn host(text: &str) -> (TempDir, String, String) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("web.toml");
@@ -156,7 +156,7 @@ fn explain_names_the_rule_and_those_it_outvoted() {
         contains("cgroup   /system.slice/nginx.service\nprocess  nginx\n")
             .and(contains(format!(
                 "class        long         {file}:7:1  cgroup \"system.slice/nginx.service\"\n\
-                 \x20            not none     {file}:3:1  cgroup \"system.slice\"\n"
+                 \x20 overrides  none         {file}:3:1  cgroup \"system.slice\"\n"
             )))
             .and(contains(format!("latency      low          {file}:12:1")))
             .and(contains("long-burst   64KiB        default\n")),

@@ -1,5 +1,5 @@
-//! A set of CPU numbers and the project's one reader and writer of CPU lists, in the kernel's
-//! list form: `0-3,8`.
+//! A set of CPU numbers, and the project's only reader and writer of CPU lists in the kernel's
+//! form: `0-3,8`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,23 +7,26 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The largest CPU number a list may name: the kernel's `NR_CPUS` ends at 8192. The bound keeps a
+/// The largest CPU number in a list: the kernel's `NR_CPUS` is at most 8192. The bound keeps a
 /// typing error such as `0-99999999` from becoming a gigabyte of numbers.
 pub const MAX_CPU: u32 = 8191;
 
-/// An ordered set of CPU numbers (the OS's, as in `/proc/cpuinfo`).
+/// An ordered set of CPU numbers, as in `/proc/cpuinfo`.
 ///
-/// Text, JSON and every file in sysfs and procfs use the same form: `0-3,8`; the empty set is the
-/// empty string. Spaces around the parts are accepted and not written back.
+/// Text, JSON and the files in sysfs and procfs use the same form: `0-3,8`. The empty set is the
+/// empty string. Spaces around the parts are accepted, but never written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuSet(BTreeSet<u32>);
 
-/// Why a text is not a CPU list.
+/// Why text is not a CPU list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseCpuSetError {
     /// A part that is neither a number nor a range.
     #[error("\"{0}\" is not a CPU number or range; write CPUs as in 0-3,8")]
     NotACpu(String),
+    /// A text that is not a hexadecimal mask.
+    #[error("\"{0}\" is not a CPU mask; the kernel writes masks as in 00000001,0000000f")]
+    NotAMask(String),
     /// A range whose end lies before its start.
     #[error("the range \"{0}\" runs backwards; write the smaller number first")]
     Backwards(String),
@@ -38,12 +41,12 @@ impl CpuSet {
         CpuSet::default()
     }
 
-    /// How many CPUs the set holds.
+    /// The number of CPUs in the set.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it holds none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -63,7 +66,7 @@ impl CpuSet {
         self.0.contains(&cpu)
     }
 
-    /// Adds one CPU; false if it was there already.
+    /// Adds one CPU. False if it was already in the set.
     pub fn insert(&mut self, cpu: u32) -> bool {
         self.0.insert(cpu)
     }
@@ -73,7 +76,7 @@ impl CpuSet {
         self.0.iter().copied()
     }
 
-    /// CPUs in this set, in `other` or in both.
+    /// CPUs in this set or in `other`.
     pub fn union(&self, other: &CpuSet) -> CpuSet {
         CpuSet(&self.0 | &other.0)
     }
@@ -93,12 +96,12 @@ impl CpuSet {
         self.0.is_subset(&other.0)
     }
 
-    /// Whether no CPU is in both sets.
+    /// Whether the sets have no CPU in common.
     pub fn is_disjoint(&self, other: &CpuSet) -> bool {
         self.0.is_disjoint(&other.0)
     }
 
-    /// The set as runs of consecutive numbers, `(first, last)`.
+    /// The set as ranges of consecutive numbers, `(first, last)`.
     fn runs(&self) -> Vec<(u32, u32)> {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for cpu in self.iter() {
@@ -133,10 +136,10 @@ impl FromStr for CpuSet {
     }
 }
 
-/// One CPU number; `part` is what an error shows.
+/// Reads one CPU number. Errors quote `part`.
 fn number(part: &str, digits: &str) -> Result<u32, ParseCpuSetError> {
     let digits = digits.trim();
-    // `u32::from_str` alone would take "+1".
+    // `u32::from_str` alone would accept "+1".
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(ParseCpuSetError::NotACpu(part.to_owned()));
     }
@@ -159,8 +162,8 @@ impl fmt::Display for CpuSet {
     }
 }
 
-/// Takes the numbers as they are: [`MAX_CPU`] bounds what is read from text, and
-/// [`Machine::validate`](crate::Machine::validate) what a machine may hold.
+/// Does not check the numbers. [`MAX_CPU`] limits what is read from text, and
+/// [`Machine::validate`](crate::Machine::validate) limits the CPUs of a machine.
 impl FromIterator<u32> for CpuSet {
     fn from_iter<I: IntoIterator<Item = u32>>(cpus: I) -> CpuSet {
         CpuSet(cpus.into_iter().collect())
@@ -179,5 +182,6 @@ impl<'de> Deserialize<'de> for CpuSet {
     }
 }
 
+mod mask;
 #[cfg(test)]
 mod tests;

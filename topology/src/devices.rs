@@ -1,6 +1,6 @@
-//! By what a packet's NIC can be told: the network devices that exist with the NICs they stand on,
-//! the NAPI contexts, the routes. Reading them costs microseconds, reading the whole machine anew
-//! many milliseconds, so this is also how a change is noticed.
+//! What identifies a packet's NIC: the network devices with the NICs below them, the NAPI contexts,
+//! the routes. Reading these takes microseconds, while reading the whole machine takes many
+//! milliseconds. So they also serve to notice a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,18 +10,18 @@ use crate::napi;
 use crate::root::{self, Root};
 use crate::routes::{self, Route};
 
-/// The network devices of one moment, as the caller's network namespace has them.
+/// The network devices of the caller's network namespace at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkDevices {
-    /// By interface number.
+    /// The devices, by interface number.
     pub interfaces: BTreeMap<u32, Interface>,
-    /// Interface number by NAPI number. Empty before kernel 6.8, which cannot say.
+    /// Interface number by NAPI number. Empty before kernel 6.8, which cannot list them.
     pub napis: BTreeMap<u32, u32>,
-    /// No NAPI number is below this; `None` if unknown.
+    /// The smallest possible NAPI number; `None` if unknown.
     pub smallest_napi: Option<u32>,
-    /// The ways out; `None` if there are more than [`MAX_ROUTES`](crate::MAX_ROUTES).
+    /// The routes; `None` if there are more than [`MAX_ROUTES`](crate::MAX_ROUTES).
     pub routes: Option<Vec<Route>>,
-    /// The network namespace: the inode number of its file. `None` if it has none.
+    /// The network namespace, as the inode number of its file. `None` if it has no file.
     pub namespace: Option<u32>,
 }
 
@@ -30,13 +30,13 @@ pub struct NetworkDevices {
 pub struct Interface {
     /// Interface name, such as `bond0`.
     pub name: String,
-    /// Names of the NICs it stands on: itself, if it is one; those below a bond, team, VLAN,
-    /// bridge, macvlan or tunnel; none of a veth, tap, dummy or the loopback.
+    /// Names of the NICs below it: the device itself if it is a NIC, or the NICs below a bond,
+    /// team, VLAN, bridge, macvlan or tunnel. Empty for a veth, tap, dummy and the loopback.
     pub nics: BTreeSet<String>,
 }
 
 impl NetworkDevices {
-    /// What there is now.
+    /// Reads the present state.
     ///
     /// # Errors
     /// The kernel's list cannot be read.
@@ -63,7 +63,7 @@ fn interfaces(root: &Root) -> Result<BTreeMap<u32, Interface>, Error> {
     let class = root.path("sys/class/net");
     let mut interfaces = BTreeMap::new();
     for name in root::names(&class)? {
-        // "bonding_masters" is a file here, and a device may leave between two reads
+        // "bonding_masters" is a file here, and a device may disappear between two reads
         if let Some(ifindex) = root::number(&class.join(&name).join("ifindex"))? {
             let nics = nics_below(&class, &name)?;
             interfaces.insert(ifindex, Interface { name, nics });
@@ -72,8 +72,8 @@ fn interfaces(root: &Root) -> Result<BTreeMap<u32, Interface>, Error> {
     Ok(interfaces)
 }
 
-/// The NICs at the bottom of a stack of devices. Each device is visited once, so that links that
-/// were read while they changed cannot lead in circles.
+/// The NICs at the bottom of a stack of devices. Each device is visited once, so that links read
+/// during a change cannot lead in circles.
 fn nics_below(class: &Path, top: &str) -> Result<BTreeSet<String>, Error> {
     let mut nics = BTreeSet::new();
     let mut visited = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! The one place that speaks to hwloc: opens a topology, from the live machine or from XML, past
-//! the library's traps. What it finds is turned into plain data in [`describe()`].
+//! The only module that calls hwloc. It opens a topology, from the live machine or from XML, and
+//! avoids the library's traps. [`describe()`] turns the result into plain data.
 
 mod describe;
 mod seats;
@@ -21,12 +21,13 @@ pub(crate) use seats::Seat;
 #[cfg(feature = "testing")]
 pub(crate) use synthetic::synthetic;
 
-/// Environment variables that make hwloc describe another machine than this one.
+/// Environment variables that make hwloc describe another machine.
 const HIJACKERS: [&str; 5] =
     ["HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT", "HWLOC_CPUID_PATH", "HWLOC_THISSYSTEM"];
 
-/// The machine this runs on. An XML file from the environment is accepted only where
-/// `HWLOC_THISSYSTEM` says that it is this machine, which is hwloc's way to skip a slow discovery.
+/// Opens the machine this runs on. An XML file from the environment is accepted only if
+/// `HWLOC_THISSYSTEM` says that it describes this machine, which is hwloc's way to skip a slow
+/// discovery.
 pub(crate) fn this_machine() -> Result<Topology, Error> {
     let topology = builder().and_then(build)?;
     if topology.is_this_system() {
@@ -38,7 +39,8 @@ pub(crate) fn this_machine() -> Result<Topology, Error> {
     Err(Error::NotThisMachine { variables })
 }
 
-/// The machine in an XML file. Read here, because hwlocality panics on a file that is not there.
+/// Opens the machine in an XML file. The file is read here, because hwlocality panics if it is
+/// missing.
 pub(crate) fn xml_file(path: &Path) -> Result<Topology, Error> {
     let xml = fs::read_to_string(path)
         .map_err(|source| Error::ReadXml { path: path.to_owned(), source })?;
@@ -49,14 +51,14 @@ pub(crate) fn xml_file(path: &Path) -> Result<Topology, Error> {
     parse(&xml)?.ok_or_else(|| Error::BadXml { path: path.to_owned() })
 }
 
-/// The machine in an XML text; `None` if hwloc rejects it. It only looks at the text in the build,
-/// so both steps mean the same.
+/// Opens the machine in an XML text; `None` if hwloc rejects it. hwloc only parses the text in the
+/// build step, so an error in either step means the same.
 fn parse(xml: &str) -> Result<Option<Topology>, Error> {
     Ok(builder()?.from_xml(xml).ok().and_then(|builder| builder.build().ok()))
 }
 
-/// The version in the header of an hwloc XML text; empty for the format of hwloc 1, which has
-/// none; `None` if the text is no hwloc topology.
+/// The version in the header of an hwloc XML text. Empty for the format of hwloc 1, which has no
+/// version; `None` if the text is not an hwloc topology.
 fn version_of(xml: &str) -> Option<&str> {
     let (_, rest) = xml.split_once("<topology")?;
     let (attributes, _) = rest.split_once('>')?;
@@ -64,15 +66,15 @@ fn version_of(xml: &str) -> Option<&str> {
     Some(version.and_then(|rest| rest.split('"').next()).unwrap_or_default())
 }
 
-/// What is asked of hwloc, whatever the source.
+/// The options for hwloc, for every source.
 fn builder() -> Result<TopologyBuilder, Error> {
-    // Disallowed CPUs are those outside our own cpuset, and we schedule for everyone. Discovery
-    // must not disturb the host, so hwloc may not hop over every CPU to ask it for its CPUID.
+    // Disallowed CPUs are outside our own cpuset, but we schedule for all processes. Discovery
+    // must not disturb the host, so hwloc may not run on every CPU to read its CPUID.
     let flags = BuildFlags::INCLUDE_DISALLOWED | BuildFlags::DONT_CHANGE_BINDING;
     TopologyBuilder::new()
         .with_flags(flags)
         .map_err(hwloc_error)?
-        // Without this hwloc leaves out all devices.
+        // Without this, hwloc leaves out all devices.
         .with_io_type_filter(TypeFilter::KeepImportant)
         .map_err(hwloc_error)
 }

@@ -1,16 +1,17 @@
-//! The IRQs of a NIC: which they are, what they are called and where they may go.
+//! The IRQs of a NIC: their numbers, names and affinities.
 
 use std::path::Path;
 
 use crate::error::Error;
+use crate::napi::{self, Napi};
 use crate::netdev::{self, Netdev};
-use crate::nic::Irq;
+use crate::nic::{Direction, Irq, QueueRef};
 use crate::queue_name::queue_of;
 use crate::root::{self, Root};
 
-/// The IRQs of `netdev` that have a handler, by number. Interfaces that share a PCI function share
-/// its IRQs: one that names another of `all` is left to that one, one that names none is listed at
-/// each of them.
+/// The IRQs of `netdev` that have a handler, by number. Interfaces on one PCI function share its
+/// IRQs. An IRQ that names another interface of `all` belongs to that one. An IRQ that names none
+/// is listed at each of them.
 pub(crate) fn read(root: &Root, netdev: &Netdev, all: &[Netdev]) -> Result<Vec<Irq>, Error> {
     let others: Vec<&str> = all
         .iter()
@@ -27,19 +28,66 @@ pub(crate) fn read(root: &Root, netdev: &Netdev, all: &[Netdev]) -> Result<Vec<I
     Ok(irqs)
 }
 
+/// The IRQs of an interface as they are now, by number. Empty for one without a device.
+///
+/// # Errors
+/// sysfs, procfs or the kernel's answer cannot be read.
+pub fn irqs_of(interface: &str) -> Result<Vec<Irq>, Error> {
+    let root = Root::system();
+    let all = netdev::netdevs(&root)?;
+    let Some(netdev) = all.iter().find(|netdev| netdev.name == interface) else {
+        return Ok(Vec::new());
+    };
+    let ifindex = root::number(&root.path(format!("sys/class/net/{interface}/ifindex")))?;
+    let mut irqs = read(&root, netdev, &all)?;
+    ask_queues([(ifindex, &mut irqs)])?;
+    Ok(irqs)
+}
+
+/// Puts right which queues the IRQs of these interfaces serve, by what the kernel says. Names alone
+/// say nothing for drivers of an unknown pattern, and some patterns are ambiguous.
+pub(crate) fn ask_queues<'a>(
+    nics: impl IntoIterator<Item = (Option<u32>, &'a mut Vec<Irq>)>,
+) -> Result<(), Error> {
+    let (Some(napis), Some(queues)) = (napi::napis()?, napi::queues()?) else { return Ok(()) };
+    for (ifindex, irqs) in nics {
+        for irq in irqs {
+            let of_irq =
+                |napi: &&Napi| napi.irq == Some(irq.number) && Some(napi.ifindex) == ifindex;
+            let Some(napi) = napis.iter().find(of_irq) else { continue };
+            let polled = queues.iter().filter(|polled| polled.napi == napi.id);
+            let served: Vec<QueueRef> = polled.map(|polled| polled.queue).collect();
+            irq.queue = one_of(&served).or(irq.queue);
+        }
+    }
+    Ok(())
+}
+
+/// The queue, or the pair of queues of one number, that these are.
+fn one_of(served: &[QueueRef]) -> Option<QueueRef> {
+    match *served {
+        [only] => Some(only),
+        [one, other] if one.index == other.index && one.direction != other.direction => {
+            Some(QueueRef { direction: Direction::Both, index: one.index })
+        }
+        _ => None,
+    }
+}
+
 /// The IRQ numbers of a NIC's device, ascending.
 fn numbers(root: &Root, netdev: &Netdev) -> Result<Vec<u32>, Error> {
     let mut numbers = match (netdev::bus(&netdev.device)?.as_deref(), &netdev.pci) {
         (Some("pci" | "virtio"), Some(function)) => of_function(function)?,
         (Some("virtio"), None) => of_virtio_mmio(root, &netdev.device)?,
-        // A USB NIC has its host controller's IRQ, an auxiliary device its parent's: not its own.
+        // A USB NIC uses the IRQ of its host controller, an auxiliary device that of its parent:
+        // neither is its own.
         _ => Vec::new(),
     };
     numbers.sort_unstable();
     Ok(numbers)
 }
 
-/// The message-signalled IRQs of a PCI function or, without any, its interrupt line.
+/// The message-signalled IRQs of a PCI function, or its interrupt line if it has none.
 fn of_function(function: &Path) -> Result<Vec<u32>, Error> {
     let messages: Vec<u32> = parse_all(root::names(&function.join("msi_irqs"))?);
     if !messages.is_empty() {
@@ -48,8 +96,8 @@ fn of_function(function: &Path) -> Result<Vec<u32>, Error> {
     Ok(root::number(&function.join("irq"))?.filter(|&line| line != 0).into_iter().collect())
 }
 
-/// The IRQ of a virtio device without PCI (small virtual machines): found by its handler, which is
-/// called like the device.
+/// The IRQ of a virtio device without PCI (small virtual machines). Its handler has the name of the
+/// device.
 fn of_virtio_mmio(root: &Root, device: &Path) -> Result<Vec<u32>, Error> {
     let mut found = Vec::new();
     for number in parse_all(root::names(&root.path("sys/kernel/irq"))?) {
@@ -60,17 +108,17 @@ fn of_virtio_mmio(root: &Root, device: &Path) -> Result<Vec<u32>, Error> {
     Ok(found)
 }
 
-/// The names that are numbers.
+/// Those names that are numbers.
 fn parse_all(names: Vec<String>) -> Vec<u32> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// The handlers of an IRQ, comma-separated; `None` if nothing requested it.
+/// The handlers of an IRQ, comma-separated; `None` if it has no handler.
 fn handlers(root: &Root, number: u32) -> Result<Option<String>, Error> {
     root::text(&root.path(format!("sys/kernel/irq/{number}/actions")))
 }
 
-/// One IRQ; `None` if it has no handler, or was freed between two reads.
+/// Reads one IRQ. `None` if it has no handler, or was freed between two reads.
 fn irq(root: &Root, number: u32) -> Result<Option<Irq>, Error> {
     let affinity_file = |name| root.path(format!("proc/irq/{number}/{name}"));
     let Some(name) = handlers(root, number)? else { return Ok(None) };
@@ -90,7 +138,19 @@ fn mentions(irq: &str, interface: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::mentions;
+    use super::{mentions, one_of};
+    use crate::nic::{Direction, QueueRef};
+
+    #[test]
+    fn a_context_serves_a_queue_or_a_pair() {
+        let queue = |direction, index| QueueRef { direction, index };
+        let (rx, tx) = (queue(Direction::Rx, 3), queue(Direction::Tx, 3));
+        assert_eq!(one_of(&[rx]), Some(rx));
+        assert_eq!(one_of(&[rx, tx]), Some(queue(Direction::Both, 3)));
+        assert_eq!(one_of(&[rx, queue(Direction::Tx, 4)]), None);
+        assert_eq!(one_of(&[rx, rx]), None);
+        assert_eq!(one_of(&[]), None);
+    }
 
     #[test]
     fn an_interface_is_mentioned_as_a_word() {

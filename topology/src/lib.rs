@@ -1,6 +1,6 @@
 //! What the machine is: packages, NUMA nodes, last-level caches, cores and CPUs; NICs with their
-//! node, queues and IRQs. The only room that knows hwloc or a sysfs path; what it hands out is
-//! plain data ([`Machine`]) in which unknown is `None`, never zero.
+//! node, queues and IRQs. Only this room knows hwloc or a sysfs path. It returns plain data
+//! ([`Machine`]), in which unknown is `None`, never zero.
 //!
 //! ```no_run
 //! let machine = steer_topology::Machine::live()?;
@@ -11,12 +11,13 @@
 mod cpuset;
 mod devices;
 mod error;
+pub mod genetlink;
 mod hwloc;
 mod irq;
 mod load;
 mod locality;
 mod machine;
-mod napi;
+pub mod napi;
 mod netdev;
 mod netlink;
 mod nic;
@@ -29,6 +30,7 @@ mod validate;
 pub use cpuset::{CpuSet, MAX_CPU, ParseCpuSetError};
 pub use devices::{Interface, NetworkDevices};
 pub use error::Error;
+pub use irq::irqs_of;
 pub use machine::{Core, Cpu, Llc, Machine, Node, Package, Source};
 pub use nic::{Direction, Irq, Nic, QueueRef, Queues};
 pub use routes::{MAX_ROUTES, Route};

@@ -1,4 +1,4 @@
-//! The two ways to a [`Machine`]: the machine this runs on, and an hwloc XML file.
+//! Loads a [`Machine`]: the machine this runs on, or the one in an hwloc XML file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,26 +8,28 @@ use std::time::Duration;
 use crate::cpuset::CpuSet;
 use crate::error::Error;
 use crate::hwloc::{self, Described};
+use crate::irq;
 use crate::locality::Locality;
 use crate::machine::{Machine, Source};
 use crate::netdev;
 use crate::nic::Nic;
 use crate::root::{self, Root};
 
-/// How often and how long to wait for CPUs that come or go: the kernel switches SMT on and off one
-/// CPU after the other.
+/// How often and how long to wait while CPUs come or go: the kernel switches SMT on and off one CPU
+/// at a time.
 const WAITS: u32 = 20;
 const WAIT: Duration = Duration::from_millis(50);
 
 impl Machine {
-    /// Describes the machine this runs on, as it is now: CPUs, NICs and IRQ affinities change, so
-    /// take a new description after hotplug. CPUs outside the caller's cpuset are included. Needs
-    /// no privilege. Takes 12 ms on a machine of 2 CPUs, more on larger ones; up to a second more
-    /// while CPUs come or go. The hwloc library may print a warning about odd firmware on stderr.
+    /// Describes the machine this runs on, as it is now. CPUs, NICs and IRQ affinities change, so
+    /// take a new description after hotplug. The description includes CPUs outside the caller's
+    /// cpuset. It needs no privilege. It takes 12 ms on a machine of 2 CPUs, more on larger ones,
+    /// and up to a second more while CPUs come or go. hwloc may print warnings about odd firmware
+    /// on stderr.
     ///
     /// # Errors
-    /// hwloc fails or was pointed at another machine by its environment variables, or sysfs or
-    /// procfs is not mounted or not readable.
+    /// hwloc fails, or environment variables point it at another machine, or sysfs or procfs is
+    /// not mounted or not readable.
     pub fn live() -> Result<Machine, Error> {
         let root = Root::system().mounted()?;
         for _ in 0..WAITS {
@@ -39,19 +41,19 @@ impl Machine {
         read(&root)
     }
 
-    /// Describes a machine from an hwloc XML file (`lstopo --of xml FILE`). Such a file places
-    /// NICs, but knows nothing of their queues and IRQs.
+    /// Describes a machine from an hwloc XML file (`lstopo --of xml FILE`). Such a file has the
+    /// places of NICs, but not their queues and IRQs.
     ///
     /// # Errors
-    /// The file cannot be read, is no hwloc 1 or 2 topology, or is damaged.
+    /// The file cannot be read, is not an hwloc 1 or 2 topology, or is damaged.
     pub fn from_xml(path: &Path) -> Result<Machine, Error> {
         let topology = hwloc::xml_file(path)?;
         placed(hwloc::describe(&topology, Source::Xml(path.to_owned()), None))
     }
 
-    /// A machine that does not exist, for tests: as if read from the XML file that hwloc writes of
-    /// `description` (see "Synthetic topologies" in hwloc(7)) with `nics` put in. A NIC is a name
-    /// and the part that it hangs from, such as `("eth0", "Package", 1)` for the second package.
+    /// Makes up a machine for tests, as if read from the XML file that hwloc writes for
+    /// `description` (see "Synthetic topologies" in hwloc(7)), with `nics` added. A NIC is a name
+    /// and the part it is attached to, such as `("eth0", "Package", 1)` for the second package.
     ///
     /// # Errors
     /// hwloc does not understand the description, or there is no such part.
@@ -62,7 +64,7 @@ impl Machine {
     }
 }
 
-/// The machine this runs on, unless CPUs come or go meanwhile.
+/// Reads the machine this runs on. Fails if CPUs come or go meanwhile.
 fn read(root: &Root) -> Result<Machine, Error> {
     let topology = hwloc::this_machine()?;
     let kernel_nodes = kernel_nodes(root)?;
@@ -74,11 +76,12 @@ fn read(root: &Root) -> Result<Machine, Error> {
         _ => {}
     }
     machine.nics = netdev::read(root, &machine, &seats)?;
+    irq::ask_queues(machine.nics.iter_mut().map(|nic| (nic.ifindex, &mut nic.irqs)))?;
     machine.validate()?;
     Ok(machine)
 }
 
-/// A machine that the kernel was not asked about, with its NICs.
+/// A machine with its NICs, without any facts from the kernel.
 fn placed(described: Described) -> Result<Machine, Error> {
     let Described { mut machine, seats } = described;
     machine.nics = seats.into_iter().map(|seat| nic(&machine, seat)).collect();
@@ -87,7 +90,7 @@ fn placed(described: Described) -> Result<Machine, Error> {
     Ok(machine)
 }
 
-/// What hwloc alone knows of a NIC.
+/// What hwloc alone knows about a NIC.
 fn nic(machine: &Machine, seat: hwloc::Seat) -> Nic {
     let place = Locality::of(machine, seat.cpus.as_ref(), None);
     Nic {

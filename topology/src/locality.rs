@@ -1,5 +1,5 @@
-//! Where a NIC hangs, from two witnesses: the CPUs hwloc sees around it and the node the kernel
-//! gives its device.
+//! The place of a NIC, from two sources: the CPUs that hwloc sees around it, and the node that the
+//! kernel gives its device.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,11 @@ pub(crate) struct Locality {
 }
 
 impl Locality {
-    /// Weighs the witnesses. `around` is `None` when hwloc found nothing smaller than the machine
-    /// around the NIC, `kernel_node` when the kernel's number is -1 or there is none.
+    /// Weighs the two sources. `around` is `None` if hwloc found nothing smaller than the machine
+    /// around the NIC. `kernel_node` is `None` if the kernel's number is -1 or missing.
     ///
-    /// hwloc comes first: it is finer than a node where a node has several L3s, and its answer is
-    /// the one an administrator can correct (`HWLOC_PCI_LOCALITY`) when the firmware lies.
+    /// hwloc comes first. It is more precise if a node has several L3s, and an administrator can
+    /// correct its answer (`HWLOC_PCI_LOCALITY`) if the firmware is wrong.
     pub(crate) fn of(
         machine: &Machine,
         around: Option<&CpuSet>,
@@ -40,7 +40,7 @@ impl Locality {
     }
 }
 
-/// The node of these CPUs, if they are all of one.
+/// The node of these CPUs, if all are on the same node.
 fn only_node(machine: &Machine, cpus: &CpuSet) -> Option<u32> {
     let nodes: BTreeSet<u32> =
         cpus.iter().filter_map(|cpu| machine.cpu(cpu).and_then(|cpu| cpu.node)).collect();

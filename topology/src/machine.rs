@@ -1,4 +1,4 @@
-//! The machine as plain data: what every other room works with.
+//! The machine as plain data. All other rooms work with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::cpuset::CpuSet;
 use crate::nic::Nic;
 
-/// A machine. Cores, last-level caches and packages are referred to by their index in the vectors
-/// here; nodes and CPUs by their OS numbers, which may have gaps.
+/// A machine. References to cores, last-level caches and packages are indices into the vectors
+/// here. References to nodes and CPUs are OS numbers, which may have gaps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Where the description came from.
     pub source: Source,
-    /// Physical packages (sockets), in hwloc's order; empty if the firmware tells of none.
+    /// Physical packages (sockets), in hwloc's order; empty if the firmware reports none.
     pub packages: Vec<Package>,
-    /// NUMA nodes by number; at least one.
+    /// NUMA nodes by number. There is at least one.
     pub nodes: Vec<Node>,
     /// Last-level caches, in hwloc's order; empty if the caches are unknown.
     pub llcs: Vec<Llc>,
@@ -25,11 +25,11 @@ pub struct Machine {
     pub cores: Vec<Core>,
     /// Online CPUs by number.
     pub cpus: Vec<Cpu>,
-    /// CPUs that exist but are not online: of these the kernel tells the number and nothing else.
-    /// (In an XML file exported from inside a cpuset also the CPUs outside that cpuset.)
+    /// CPUs that exist but are not online. The kernel only reports their numbers. (In an XML file
+    /// exported from inside a cpuset, this includes the CPUs outside that cpuset.)
     pub offline: CpuSet,
-    /// Network cards by name. Only interfaces with a device behind them: bonds, bridges, VLANs,
-    /// veth, dummies and the loopback have no place in the machine and are not listed.
+    /// NICs by name. Only interfaces with a device behind them: bonds, bridges, VLANs, veth,
+    /// dummies and the loopback have no place in the machine, and are not listed.
     pub nics: Vec<Nic>,
 }
 
@@ -72,13 +72,14 @@ pub struct Node {
     pub cpus: CpuSet,
     /// Its memory in bytes, huge pages included; `None` if unknown or if it has none.
     pub memory_bytes: Option<u64>,
-    /// Relative memory latency to every node, itself included, by node number, in the firmware's
-    /// unit (local is 10).
+    /// Relative memory latency to every node, including itself, by node number. The unit is the
+    /// firmware's: local is 10.
     pub distances: Option<BTreeMap<u32, u32>>,
 }
 
-/// A last-level cache: the outermost data or unified cache of its CPUs, from L2 upwards (L3 on most
-/// machines, L2 where there is no L3). A cache one core has to itself counts, if nothing is above.
+/// A last-level cache: the outermost data or unified cache of its CPUs, from L2 upwards. It is the
+/// L3 on most machines, and the L2 where there is no L3. A cache of a single core counts if there
+/// is no cache above it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Llc {
     /// 2 for L2, 3 for L3 …
@@ -87,14 +88,14 @@ pub struct Llc {
     pub size_bytes: Option<u64>,
     /// The online CPUs it serves.
     pub cpus: CpuSet,
-    /// The nodes of those CPUs, by number: several with sub-NUMA clustering.
+    /// The nodes of those CPUs, by number. There are several with sub-NUMA clustering.
     pub nodes: BTreeSet<u32>,
 }
 
 /// A physical core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Core {
-    /// The OS's number for it: unique in its package only, often with gaps.
+    /// The OS's number for it. It is unique only within its package, often with gaps.
     pub id: Option<u32>,
     /// Its online CPUs: more than one with SMT.
     pub cpus: CpuSet,
@@ -105,7 +106,7 @@ pub struct Core {
 pub struct Cpu {
     /// The OS's number for it.
     pub id: u32,
-    /// Index in [`Machine::cores`]. Where hwloc sees no cores, every CPU is a core of its own.
+    /// Index in [`Machine::cores`]. If hwloc sees no cores, every CPU is its own core.
     pub core: usize,
     /// Index in [`Machine::llcs`].
     pub llc: Option<usize>,
@@ -136,12 +137,12 @@ impl Machine {
         self.cpus.iter().map(|cpu| cpu.id).collect()
     }
 
-    /// The online CPUs of the core that `cpu` is on, itself included; `None` if it is not online.
+    /// The online CPUs of `cpu`'s core, including `cpu` itself; `None` if it is not online.
     pub fn siblings(&self, cpu: u32) -> Option<&CpuSet> {
         self.cpu(cpu).map(|cpu| &self.cores[cpu.core].cpus)
     }
 
-    /// The last-level cache of `cpu`; `None` if it is not online or its caches are unknown.
+    /// The last-level cache of `cpu`. `None` if it is not online or its caches are unknown.
     pub fn llc_of(&self, cpu: u32) -> Option<&Llc> {
         self.cpu(cpu)?.llc.map(|llc| &self.llcs[llc])
     }

@@ -1,5 +1,5 @@
-//! The live machine's NICs from sysfs: hwloc's place for them, everything else from the kernel's
-//! files. sysfs, not hwloc, says which NICs there are: hwloc leaves some kinds of device out.
+//! The NICs of the live machine. Their places come from hwloc, everything else from sysfs and
+//! procfs. sysfs also decides which NICs exist, because hwloc leaves out some kinds of device.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::nic::{Nic, Queues};
 use crate::root::{self, Root};
 
-/// A network interface with a device behind it, and where that device is in sysfs.
+/// A network interface with a device behind it, and the device's place in sysfs.
 #[derive(Debug)]
 pub(crate) struct Netdev {
     /// Interface name.
@@ -20,18 +20,18 @@ pub(crate) struct Netdev {
     directory: PathBuf,
     /// The device the driver is bound to: a PCI function, or a virtio, USB, vmbus … device.
     pub(crate) device: PathBuf,
-    /// The PCI function that the device is, or is below of.
+    /// The PCI function: the device itself or one above it.
     pub(crate) pci: Option<PathBuf>,
 }
 
-/// All NICs by interface name. `seats` are hwloc's places.
+/// All NICs by interface name. `seats` are their places from hwloc.
 pub(crate) fn read(root: &Root, machine: &Machine, seats: &[Seat]) -> Result<Vec<Nic>, Error> {
     let netdevs = netdevs(root)?;
     netdevs.iter().map(|netdev| nic(root, machine, seats, netdev, &netdevs)).collect()
 }
 
-/// The interfaces that have a device. Purely virtual ones (bond, veth, lo …) have no such link.
-fn netdevs(root: &Root) -> Result<Vec<Netdev>, Error> {
+/// The interfaces that have a device. Purely virtual ones (bond, veth, lo …) have no device link.
+pub(crate) fn netdevs(root: &Root) -> Result<Vec<Netdev>, Error> {
     let class = root.path("sys/class/net");
     let mut netdevs = Vec::new();
     for name in root::names(&class)? {
@@ -54,12 +54,12 @@ fn pci_function(device: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(None)
 }
 
-/// The bus a device is on, such as `pci` or `virtio`.
+/// The bus of a device, such as `pci` or `virtio`.
 pub(crate) fn bus(device: &Path) -> Result<Option<String>, Error> {
     root::target_name(&device.join("subsystem"))
 }
 
-/// One NIC. `all` is for telling apart the IRQs of interfaces that share a device.
+/// Reads one NIC. `all` tells apart the IRQs of interfaces that share a device.
 fn nic(
     root: &Root,
     machine: &Machine,
@@ -89,8 +89,8 @@ fn nic(
     })
 }
 
-/// The node the kernel gives a device. The number often stands only at a parent: a virtio device
-/// has none, the PCI function above it has.
+/// The node that the kernel gives a device. Often only a parent has the number: a virtio device has
+/// none, but the PCI function above it does.
 fn kernel_node(device: &Path) -> Result<Option<u32>, Error> {
     for directory in device.ancestors() {
         if let Some(node) = root::number(&directory.join("numa_node"))? {

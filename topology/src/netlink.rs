@@ -1,5 +1,5 @@
-//! One question to the kernel by netlink, and all messages of its answer. Which questions there
-//! are stands in the modules that ask them.
+//! Sends one netlink request to the kernel and reads all messages of its answer. Other modules
+//! define the requests.
 
 use std::fmt::Debug;
 use std::io::{self, Cursor};
@@ -12,16 +12,16 @@ use neli::types::NlBuffer;
 use neli::utils::Groups;
 use neli::{FromBytesWithInput, Size, ToBytes};
 
-/// The kernel writes at most this much at once (netlink_dump, net/netlink/af_netlink.c).
+/// The kernel writes at most this many bytes at once (netlink_dump, net/netlink/af_netlink.c).
 const DATAGRAM: usize = 32 << 10;
 
-/// An answer longer than the asker can use.
+/// An answer that is too long for the caller.
 #[derive(Debug)]
 pub(crate) struct TooLong;
 
-/// Asks `family` one question of the type `kind` and takes from each message of the answer what
-/// `read` sees in it, until the kernel says that it was the last; `Err(TooLong)` inside if that
-/// makes more than `limit`.
+/// Sends `family` one request of the type `kind`. Applies `read` to each message of the answer and
+/// collects the results, up to the kernel's end mark. Returns an inner `Err(TooLong)` if there are
+/// more than `limit` results.
 pub(crate) fn ask<Q, A, T>(
     family: NlFamily,
     kind: u16,
@@ -59,10 +59,10 @@ where
     }
 }
 
-/// Shows `visit` the messages of one datagram; true if the answer ends with it.
+/// Calls `visit` with the messages of one datagram. True if the answer ends with it.
 ///
 /// # Errors
-/// The kernel refused the question, or the datagram is not netlink.
+/// The kernel refused the request, or the datagram is not netlink.
 pub(crate) fn parse<A>(datagram: &[u8], visit: &mut impl FnMut(&A)) -> io::Result<bool>
 where
     A: Size + FromBytesWithInput<Input = usize> + Debug,

@@ -1,4 +1,4 @@
-//! A network card as plain data: its place, its queues and the IRQs that serve them.
+//! A NIC as plain data: its place, its queues and the IRQs that serve them.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,31 +11,31 @@ pub struct Nic {
     pub name: String,
     /// The kernel's interface number; `None` from XML.
     pub ifindex: Option<u32>,
-    /// Hardware address; virtual functions may share one or have none.
+    /// Hardware address. Virtual functions may share one or have none.
     pub mac: Option<String>,
-    /// Address of the PCI function it sits on, such as `0000:3b:00.0`. Several interfaces can sit
-    /// on one function, and an interface on another bus (vmbus, virtio-mmio) on none.
+    /// Address of its PCI function, such as `0000:3b:00.0`. Several interfaces can share a
+    /// function. An interface on another bus (vmbus, virtio-mmio) has none.
     pub pci: Option<String>,
     /// Driver bound to the device, such as `virtio_net`; `None` from XML.
     pub driver: Option<String>,
-    /// Number of the node it hangs on.
+    /// Number of its node.
     pub node: Option<u32>,
     /// The NIC-local CPUs: those of the smallest part of the machine that hwloc sees around it, or
-    /// of its node. If that part is the whole machine: all CPUs where only one node has CPUs, else
-    /// `None`, because the place is unknown.
+    /// those of its node. If that part is the whole machine, and only one node has CPUs, these are
+    /// all CPUs. Otherwise `None`, because the place is unknown.
     pub local_cpus: Option<CpuSet>,
-    /// Link speed in Mbit/s; `None` while the link is down, on virtual NICs and from XML.
+    /// Link speed in Mbit/s. `None` while the link is down, on virtual NICs and from XML.
     pub speed_mbps: Option<u32>,
     /// Operational state as the kernel writes it (`up`, `down`, `unknown` …); `None` from XML.
     pub operstate: Option<String>,
     /// Queues in use; `None` from XML.
     pub queues: Option<Queues>,
-    /// Its IRQs that have a handler (drivers request most of them when the interface goes up), by
-    /// number. Empty from XML, and for USB and other devices that share another device's IRQ.
+    /// Its IRQs that have a handler, by number. Drivers request most of them when the interface
+    /// goes up. Empty from XML, and for USB and other devices that use another device's IRQ.
     pub irqs: Vec<Irq>,
 }
 
-/// How many queues a NIC uses each way.
+/// How many queues a NIC uses in each direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queues {
     /// Receive queues.
@@ -49,28 +49,28 @@ pub struct Queues {
 pub struct Irq {
     /// Linux IRQ number.
     pub number: u32,
-    /// Name of its handler, such as `virtio1-input.0`; several, comma-separated, if it is shared.
+    /// Name of its handler, such as `virtio1-input.0`. A shared IRQ has several, comma-separated.
     pub name: String,
-    /// The queue it serves, read from its name; `None` for configuration and event interrupts and
+    /// The queue it serves, read from its name. `None` for configuration and event interrupts, and
     /// for names of an unknown pattern.
     pub queue: Option<QueueRef>,
-    /// The CPUs it may be delivered to.
+    /// The CPUs that it may be delivered to.
     pub affinity: CpuSet,
-    /// The CPUs it is in fact delivered to; lags a change of `affinity` until the next interrupt.
-    /// `None` where the kernel does not say or has not picked one yet.
+    /// The CPUs that it is delivered to. After a change of `affinity` this is out of date until the
+    /// next interrupt. `None` if the kernel does not say, or has not picked a CPU yet.
     pub effective: Option<CpuSet>,
 }
 
 /// A queue of a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct QueueRef {
-    /// Which way the queue's packets go.
+    /// The direction of its packets.
     pub direction: Direction,
     /// Queue number, from 0, as in `queues/rx-0` in sysfs.
     pub index: u32,
 }
 
-/// Which way packets go.
+/// The direction of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -78,6 +78,6 @@ pub enum Direction {
     Rx,
     /// Transmit.
     Tx,
-    /// One interrupt for the receive and the transmit queue of that number.
+    /// One interrupt serves both the receive and the transmit queue of that number.
     Both,
 }

@@ -1,9 +1,9 @@
-//! Which queue an interrupt serves, from its name. The kernel has no file that says it; every
-//! driver has a pattern of its own, but they share an ending: a direction, then a number.
+//! Reads from an interrupt's name which queue it serves. The kernel has no file for this. Every
+//! driver has its own pattern, but all names end with a direction and a number.
 
 use crate::nic::{Direction, QueueRef};
 
-/// Endings before the number, and which way the queue goes; the first that fits counts.
+/// Endings before the number, with the direction they mean. The first match counts.
 const ENDINGS: [(&str, Direction); 11] = [
     ("txrx", Direction::Both), // ice, i40e, iavf, ixgbe, igb, bnxt_en, hns3, fbnic
     ("rxtx", Direction::Both), // vmxnet3, nfp, octeontx2
@@ -18,8 +18,8 @@ const ENDINGS: [(&str, Direction); 11] = [
     ("tx", Direction::Tx),
 ];
 
-/// The queue that the interrupt `name` serves; `None` for configuration, event and management
-/// interrupts, and for a pattern not listed here.
+/// The queue that the interrupt `name` serves. `None` for configuration, event and management
+/// interrupts, and for patterns not listed here.
 pub(crate) fn queue_of(name: &str) -> Option<QueueRef> {
     // mlx5 and mana append the device: "mlx5_comp3@pci:0000:3b:00.0".
     let name = name.split('@').next().unwrap_or(name).to_ascii_lowercase();
@@ -30,7 +30,8 @@ pub(crate) fn queue_of(name: &str) -> Option<QueueRef> {
     Some(QueueRef { direction: *direction, index })
 }
 
-/// Whether `stem` ends with `ending` as a word of its own: "eth0-rx" with "rx", "matrx" not.
+/// Whether `stem` ends with `ending` as a separate word: "eth0-rx" ends with "rx", "matrx" does
+/// not.
 fn ends_with_word(stem: &str, ending: &str) -> bool {
     stem.strip_suffix(ending)
         .is_some_and(|before| !before.ends_with(|last: char| last.is_alphanumeric()))

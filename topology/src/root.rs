@@ -1,5 +1,5 @@
-//! Reading small kernel files below a root directory: `/` on the live machine, a recorded tree in
-//! tests. What is not there, or is there but has no value now, is `None`.
+//! Reads small kernel files below a root directory: `/` on the live machine, a recorded tree in
+//! tests. A missing file, and a file without a value, is `None`.
 
 use std::fs;
 use std::io;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use crate::cpuset::CpuSet;
 use crate::error::Error;
 
-/// The directory under which `sys` and `proc` lie.
+/// The directory that contains `sys` and `proc`.
 #[derive(Clone, Debug)]
 pub(crate) struct Root(PathBuf);
 
 impl Root {
-    /// The running kernel's own files.
+    /// The files of the running kernel.
     pub(crate) fn system() -> Root {
         Root(PathBuf::from("/"))
     }
@@ -25,8 +25,8 @@ impl Root {
         Root(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(directory))
     }
 
-    /// Checks that the kernel's files are there at all; below, a missing one only means that the
-    /// kernel has nothing to say.
+    /// Checks that the kernel's files are mounted at all. Elsewhere, a missing file only means that
+    /// the kernel has no value for it.
     pub(crate) fn mounted(self) -> Result<Root, Error> {
         for (directory, filesystem) in [("sys/devices/system", "sysfs"), ("proc/irq", "proc")] {
             let path = self.path(directory);
@@ -43,8 +43,8 @@ impl Root {
     }
 }
 
-/// Whether a read failed because there is nothing to read: no such file, a device that left
-/// meanwhile, or an attribute without a value (`speed` of a link that is down).
+/// Whether a read failed because there is nothing to read: the file is missing, the device
+/// disappeared, or an attribute has no value (`speed` of a link that is down).
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -52,7 +52,7 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// Tells absence from failure.
+/// Turns "nothing to read" into `None`, and keeps other failures as errors.
 fn present<T>(path: &Path, result: io::Result<T>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -67,8 +67,8 @@ pub(crate) fn text(path: &Path) -> Result<Option<String>, Error> {
     Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// The number in a kernel file; `None` if absent or negative, which is how the kernel writes
-/// "unknown" (`speed`, `numa_node`). Some drivers' unknown speed is -1 read as unsigned.
+/// The number in a kernel file. `None` if absent or negative: the kernel writes "unknown" as -1
+/// (`speed`, `numa_node`). Some drivers write an unknown speed as -1 read as unsigned.
 pub(crate) fn number(path: &Path) -> Result<Option<u32>, Error> {
     let Some(text) = text(path)? else { return Ok(None) };
     match text.parse::<i64>() {
@@ -99,25 +99,25 @@ pub(crate) fn names(path: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// What a link points at, resolved; `None` if absent.
+/// The resolved target of a link; `None` if absent.
 pub(crate) fn target(path: &Path) -> Result<Option<PathBuf>, Error> {
     present(path, fs::canonicalize(path))
 }
 
-/// The last part of what a link points at, such as the name of a driver.
+/// The last component of a link's target, such as the name of a driver.
 pub(crate) fn target_name(path: &Path) -> Result<Option<String>, Error> {
     let target = present(path, fs::read_link(path))?;
     Ok(target.as_deref().and_then(file_name).map(str::to_owned))
 }
 
-/// The inode number of the file behind a link, which for a file of `/proc/PID/ns` is the
-/// namespace's own number; `None` if absent.
+/// The inode number of the file behind a link; `None` if absent. For a file of `/proc/PID/ns` it is
+/// the number of the namespace.
 pub(crate) fn inode(path: &Path) -> Result<Option<u32>, Error> {
     let metadata = present(path, fs::metadata(path))?;
     Ok(metadata.and_then(|metadata| u32::try_from(metadata.ino()).ok()))
 }
 
-/// The last part of a path, if it is UTF-8.
+/// The last component of a path, if it is UTF-8.
 pub(crate) fn file_name(path: &Path) -> Option<&str> {
     path.file_name().and_then(|name| name.to_str())
 }

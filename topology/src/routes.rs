@@ -1,5 +1,5 @@
-//! Where the host would send a packet for an address: the way by which an address's packets also
-//! come in, where nothing in the packet says so.
+//! The route by which the host would send packets to an address. Packets from that address are
+//! assumed to come in by the same way if nothing in the packet names its NIC.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,29 +13,29 @@ use neli::rtnl::{Rtmsg, RtmsgBuilder};
 use crate::error::Error;
 use crate::netlink;
 
-/// More routes than this are not followed: such a host routes for others.
+/// A host with more routes than this is a router for others. Its routes are not used.
 pub const MAX_ROUTES: usize = 4096;
 
-/// Addresses that the host reaches in one way.
+/// A range of addresses that the host reaches by the same interfaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The first address; IPv4 in its IPv6 form (`::ffff:10.0.0.0`).
+    /// The first address. IPv4 is written in its IPv6 form (`::ffff:10.0.0.0`).
     pub destination: Ipv6Addr,
-    /// Leading bits of `destination` that count, 0 to 128; at least 96 for IPv4.
+    /// Prefix length of `destination`, 0 to 128. At least 96 for IPv4.
     pub prefix_len: u8,
-    /// Numbers of the interfaces that packets leave by; empty for the host's own addresses and for
-    /// what it does not reach.
+    /// Numbers of the interfaces that packets leave by. Empty for the host's own addresses, and for
+    /// addresses that it cannot reach.
     pub interfaces: BTreeSet<u32>,
 }
 
-/// Routes of one destination are tried in this order: table, then metric.
+/// The kernel tries routes to the same destination in this order: table, then metric.
 type Preference = (u8, u32);
 
 /// One message: destination and its prefix length, preference, interfaces.
 type Way = ((Ipv6Addr, u8), Preference, BTreeSet<u32>);
 
-/// The routes of the caller's network namespace, at most one for each destination; routing rules
-/// by other things than the destination are not known here. `None` if there are too many.
+/// The routes of the caller's network namespace, at most one for each destination. Routing rules
+/// that look at anything but the destination are ignored. `None` if there are too many routes.
 pub(crate) fn read() -> Result<Option<Vec<Route>>, Error> {
     let fault = |source| Error::AskKernel { what: "its routes", source };
     let question = RtmsgBuilder::default()
@@ -54,7 +54,7 @@ pub(crate) fn read() -> Result<Option<Vec<Route>>, Error> {
     Ok(answers.map_err(fault)?.ok().map(preferred))
 }
 
-/// The preferred route of each destination. Those of equal preference are ways to share.
+/// The preferred route of each destination. Routes of equal preference share the traffic.
 fn preferred(ways: Vec<Way>) -> Vec<Route> {
     let mut best: BTreeMap<(Ipv6Addr, u8), (Preference, BTreeSet<u32>)> = BTreeMap::new();
     for (destination, preference, interfaces) in ways {
@@ -65,7 +65,7 @@ fn preferred(ways: Vec<Way>) -> Vec<Route> {
             entry.1.extend(interfaces);
         }
     }
-    // without it an IPv4 address would fall to the default route of IPv6, which covers its form
+    // without this entry, the default route of IPv6 would cover IPv4 addresses in IPv6 form
     let no_ipv4 = (Preference::default(), BTreeSet::new());
     best.entry((Ipv4Addr::UNSPECIFIED.to_ipv6_mapped(), 96)).or_insert(no_ipv4);
     best.into_iter()
@@ -77,7 +77,7 @@ fn preferred(ways: Vec<Way>) -> Vec<Route> {
         .collect()
 }
 
-/// What a message says; `None` if it is no route for destinations.
+/// Reads one message. `None` if it is not a route to a destination.
 fn way(message: &Rtmsg) -> Option<Way> {
     let table = match message.rtm_table() {
         RtTable::Local => 0,
@@ -114,8 +114,8 @@ fn address(bytes: &[u8]) -> Option<Ipv6Addr> {
     }
 }
 
-/// The interfaces of a list of `struct rtnexthop` (include/uapi/linux/rtnetlink.h): each begins
-/// with its length in two bytes, two bytes of no interest, and the interface's number.
+/// The interfaces in a list of `struct rtnexthop` (include/uapi/linux/rtnetlink.h). Each entry
+/// starts with its length in two bytes, two unused bytes, and the interface number.
 fn next_hops(mut list: &[u8]) -> Vec<u32> {
     let mut interfaces = Vec::new();
     while let [l0, l1, _, _, i0, i1, i2, i3, ..] = *list {

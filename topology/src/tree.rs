@@ -1,5 +1,5 @@
-//! The machine as a tree a person can read: package, node, last-level cache, cores; each NIC under
-//! its node with queues and IRQs. Runs of like cores and of like IRQs are folded into one line.
+//! Prints the machine as a tree for people: packages, nodes, last-level caches, cores. Each NIC is
+//! listed under its node, with queues and IRQs. Similar cores and similar IRQs share a line.
 
 mod fold;
 
@@ -13,7 +13,7 @@ use crate::machine::{Llc, Machine, Node, Package};
 use crate::nic::Nic;
 use fold::{core_runs, irq_runs};
 
-/// The machine as text, with a line end after every line; see `scx_steer topology`.
+/// The machine as text, as `scx_steer topology` prints it. Every line ends with a newline.
 pub fn tree(machine: &Machine) -> impl Display + use<> {
     let mut shown = BTreeSet::new();
     let mut root = Tree::new(summary(machine));
@@ -39,7 +39,7 @@ pub fn tree(machine: &Machine) -> impl Display + use<> {
     root
 }
 
-/// How many there are of everything.
+/// The first line: the number of each kind of part.
 fn summary(machine: &Machine) -> String {
     let offline = match machine.offline.is_empty() {
         true => String::new(),
@@ -61,8 +61,8 @@ fn package_line(package: &Package) -> String {
     format!("package {}: CPUs {}{model}", known(package.id), package.cpus)
 }
 
-/// The nodes of the CPUs `within`, and the CPUs among them that have no node. A node over several
-/// packages stands in each of them, its NICs only in the first (`shown` remembers).
+/// The nodes of the CPUs `within`, and the CPUs among them that have no node. A node across several
+/// packages is listed in each of them, but its NICs only in the first (`shown` remembers).
 fn node_trees(machine: &Machine, within: &CpuSet, shown: &mut BTreeSet<u32>) -> Vec<Tree<String>> {
     let mut trees = Vec::new();
     for node in machine.nodes.iter().filter(|node| !node.cpus.is_disjoint(within)) {
@@ -99,7 +99,7 @@ fn node_line(node: &Node) -> String {
     format!("node {}: {cpus}{memory}{distances}", node.id)
 }
 
-/// The last-level caches of the CPUs `within`, with their cores; then cores without one.
+/// The last-level caches of the CPUs `within`, with their cores, then the cores without a cache.
 fn llc_trees(machine: &Machine, within: &CpuSet) -> Vec<Tree<String>> {
     let mut trees = Vec::new();
     for llc in machine.llcs.iter().filter(|llc| !llc.cpus.is_disjoint(within)) {
@@ -123,7 +123,7 @@ fn llc_line(llc: &Llc, here: &CpuSet) -> String {
     format!("L{}{size}: CPUs {here}{shared}", llc.level)
 }
 
-/// The NICs of a node, or of no known node.
+/// The NICs of a node, or those without a known node.
 fn nic_trees(machine: &Machine, node: Option<u32>) -> Vec<Tree<String>> {
     machine
         .nics
@@ -145,7 +145,7 @@ fn nic_line(nic: &Nic) -> String {
     format!("NIC {}: {}", nic.name, facts.join(", "))
 }
 
-/// Bytes in the largest unit that keeps the number readable.
+/// A size in bytes, in the largest unit that keeps the number readable.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let unit = (1..UNITS.len()).rev().find(|unit| bytes >= 1 << (10 * unit)).unwrap_or(0);
@@ -158,7 +158,7 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// A number or, where there is none, a question mark.
+/// A number, or a question mark if it is unknown.
 fn known(id: Option<u32>) -> String {
     id.map_or("?".to_owned(), |id| id.to_string())
 }

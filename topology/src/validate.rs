@@ -1,5 +1,5 @@
-//! Checks that a [`Machine`] does not contradict itself, so that everyone after it can index and
-//! look up without a second thought. Descriptions come from firmware, files and JSON.
+//! Checks that a [`Machine`] does not contradict itself, so that all later code can index and look
+//! up without checks. Descriptions come from firmware, files and JSON.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,7 @@ use crate::error::Error;
 use crate::machine::{Cpu, Machine};
 
 impl Machine {
-    /// Checks the machine. What the loaders return has passed; call it on a `Machine` that came
-    /// another way.
+    /// Checks the machine. The loaders already call this; call it for a `Machine` from elsewhere.
     ///
     /// # Errors
     /// [`Error::Inconsistent`], with the first contradiction found.
@@ -28,7 +27,7 @@ impl Machine {
             .or_else(|| self.bad_nic(&online))
     }
 
-    /// CPUs and nodes are there, sorted, unique and within Linux's range.
+    /// CPUs and nodes exist, are sorted, unique and within Linux's range.
     fn bad_numbering(&self, online: &CpuSet) -> Option<String> {
         if self.cpus.is_empty() {
             return Some("there is no CPU".into());
@@ -37,7 +36,7 @@ impl Machine {
             return Some(format!("CPU {} is out of order or listed twice", pair[1].id));
         }
         if let Some(cpu) = online.union(&self.offline).last().filter(|&cpu| cpu > MAX_CPU) {
-            return Some(format!("CPU {cpu} is beyond {MAX_CPU}, the last that Linux can number"));
+            return Some(format!("CPU {cpu} is beyond {MAX_CPU}, the largest CPU number of Linux"));
         }
         let both = online.intersection(&self.offline);
         if !both.is_empty() {
@@ -47,7 +46,7 @@ impl Machine {
         Some(format!("node {} is out of order or listed twice", pair[1].id))
     }
 
-    /// What a CPU refers to exists and has it.
+    /// Every part that a CPU refers to exists and lists the CPU.
     fn bad_cpu(&self, cpu: &Cpu) -> Option<String> {
         let core = self.cores.get(cpu.core).map(|core| &core.cpus);
         let llc = cpu.llc.map(|llc| self.llcs.get(llc).map(|llc| &llc.cpus));
@@ -61,8 +60,8 @@ impl Machine {
         Some(format!("CPU {} refers to a {part} that does not list it", cpu.id))
     }
 
-    /// No two parts of a kind have the same CPU, and none has a CPU that is not online. Together
-    /// with the check of the CPUs this makes the two directions of reference agree.
+    /// No two parts of one kind have the same CPU, and no part has a CPU that is not online.
+    /// Together with the check of the CPUs, this makes both directions of reference agree.
     fn bad_part(&self, online: &CpuSet) -> Option<String> {
         let cores = self.cores.iter().map(|core| &core.cpus);
         let llcs = self.llcs.iter().map(|llc| &llc.cpus);
@@ -74,7 +73,7 @@ impl Machine {
             .or_else(|| bad_sets("node", nodes, online))
     }
 
-    /// NICs are unique by name, on a node that exists and local to CPUs that exist.
+    /// NIC names are unique, and their nodes and local CPUs exist.
     fn bad_nic(&self, online: &CpuSet) -> Option<String> {
         let mut names = BTreeSet::new();
         for nic in &self.nics {
@@ -93,7 +92,7 @@ impl Machine {
     }
 }
 
-/// The first overlap or stranger among the CPU sets of parts of one kind.
+/// The first CPU that two sets share or that is not online, among the parts of one kind.
 fn bad_sets<'a>(
     kind: &str,
     sets: impl Iterator<Item = &'a CpuSet>,
@@ -102,7 +101,10 @@ fn bad_sets<'a>(
     let mut seen = CpuSet::new();
     for set in sets {
         if !set.is_subset(online) {
-            return Some(format!("a {kind} lists CPUs {}, not online", set.difference(online)));
+            return Some(format!(
+                "a {kind} lists CPUs {}, which are not online",
+                set.difference(online)
+            ));
         }
         if !set.is_disjoint(&seen) {
             return Some(format!("CPUs {} are in more than one {kind}", set.intersection(&seen)));
@@ -117,7 +119,7 @@ mod tests {
     use crate::hwloc::test_machine;
     use crate::machine::Machine;
 
-    /// A sound machine after `damage`, and what is then said of it.
+    /// Applies `damage` to a valid machine, and returns the message.
     fn verdict(damage: impl FnOnce(&mut Machine)) -> String {
         let mut machine = test_machine("package:2 l3:1 core:2 pu:2");
         machine.validate().unwrap();
@@ -144,7 +146,7 @@ mod tests {
         says(|m| m.cores[0].cpus = "0-2".parse().unwrap(), "CPUs 2 are in more than one core");
         says(
             |m| m.llcs[0].cpus = "0-3,64".parse().unwrap(),
-            "a last-level cache lists CPUs 64, not online",
+            "a last-level cache lists CPUs 64, which are not online",
         );
     }
 }

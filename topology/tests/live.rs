@@ -1,5 +1,5 @@
-//! The machine these tests run on, compared with what the kernel says elsewhere. Nothing here needs
-//! root or a certain shape of machine.
+//! Compares the machine these tests run on with other files of the kernel. Nothing here needs root
+//! or a certain shape of machine.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -41,8 +41,8 @@ fn every_interface_with_a_device_is_there() {
     }
 }
 
-/// Expects `test` to be refused with `message` when it is run with these variables. The environment
-/// of a process cannot be changed safely from its threads, so the test runs itself again as a child.
+/// Expects that `test` fails with `message` if it runs with these variables. Threads cannot safely
+/// change the environment of their process, so the test runs itself again as a child.
 fn expect_refusal(test: &str, variables: &[(&str, &str)], message: &str) {
     const CHILD: &str = "STEER_TOPOLOGY_TEST_CHILD";
     if std::env::var_os(CHILD).is_some() {
@@ -69,7 +69,7 @@ fn a_hijacked_hwloc_is_refused_by_name() {
     );
 }
 
-/// A file may stand in for this machine, but only if it is of this machine.
+/// A file may stand in for this machine, but only if it describes this machine.
 #[test]
 fn a_description_with_other_cpus_is_refused() {
     let machine = "core:2 pu:1(indexes=8000,8001)";

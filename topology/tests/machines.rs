@@ -1,5 +1,5 @@
-//! Every shape of machine that has surprised someone, as an hwloc XML file: what is read from it,
-//! what is printed, and that it comes back from JSON unchanged.
+//! Every shape of machine that has caused surprises, as an hwloc XML file: tests what is read from
+//! it, what is printed, and that JSON gives it back unchanged.
 
 use std::path::{Path, PathBuf};
 
@@ -147,7 +147,7 @@ fn bad_files_are_named_with_the_next_step() {
         (
             "bad/cpu-9000.xml",
             "the topology of PATH contradicts itself: CPU 9000 is beyond 8191, \
-             the last that Linux can number; compare it with lstopo's"
+             the largest CPU number of Linux; compare it with lstopo's"
                 .to_owned(),
         ),
     ] {

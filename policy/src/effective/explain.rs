@@ -1,4 +1,4 @@
-//! Why a cgroup or a process gets the values it gets.
+//! Explains why a cgroup or a process has the values it has.
 
 use serde::Serialize;
 
@@ -8,12 +8,12 @@ use crate::{
     rules::{Rule, Sets},
 };
 
-/// All values that hold for a cgroup, or for a process in it, and where they come from.
+/// All values of a cgroup, or of a process in it, and where they come from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// Path of the cgroup from the cgroup2 root; empty for the root.
+    /// Path of the cgroup, counted from the cgroup2 root; empty for the root.
     pub cgroup: String,
-    /// Name of the process; `None` for those that no rule names.
+    /// Name of the process; `None` for processes that no rule names.
     pub process: Option<String>,
     /// One per setting.
     pub values: Vec<Explained>,
@@ -24,15 +24,15 @@ pub struct Explanation {
 pub struct Explained {
     /// The setting.
     pub key: &'static str,
-    /// Its value; `None` where it goes by class and traffic.
+    /// Its value; `None` if class and traffic decide.
     pub value: Option<String>,
-    /// The rule that set it; `None`: the default.
+    /// The rule that set it; `None` for the default.
     pub from: Option<Origin>,
-    /// Less specific rules that set it too, most specific first.
+    /// Less specific rules that also set it, most specific first.
     pub outvoted: Vec<Outvoted>,
 }
 
-/// A value that a less specific rule gives.
+/// A value that a less specific rule sets and that a more specific rule overrides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Outvoted {
     /// The value.
@@ -41,20 +41,20 @@ pub struct Outvoted {
     pub from: Origin,
 }
 
-/// Where a value stands.
+/// Where a value was set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Origin {
     /// File, line and column of the value's key.
     pub at: Location,
-    /// The rule's pattern of cgroups.
+    /// The rule's cgroup pattern.
     pub cgroup: String,
-    /// The rule's pattern of processes, if it has one.
+    /// The rule's process pattern, if it has one.
     pub process: Option<String>,
 }
 
 impl Effective {
-    /// Why the cgroup `path`, which need not exist, gets its values; with `process` (at most 15
-    /// bytes, as the kernel has it) a process of that name in it.
+    /// Explains the values of the cgroup `path`, which need not exist. With `process`, explains
+    /// those of a process of that name in it (at most 15 bytes, as the kernel keeps it).
     pub fn explain(&self, path: &str, process: Option<&str>) -> Explanation {
         let ids = self.rules_for(path);
         let matched = self.table.matched(&ids);

@@ -1,6 +1,6 @@
-//! Which rules match a cgroup. The patterns of all rules are one tree of names, and a cgroup is
-//! matched by going down it, so that cgroups below one another share the work and rules that begin
-//! alike are looked at once.
+//! Finds the rules that match a cgroup. The patterns of all rules form one tree of names, and a
+//! match walks down that tree. So nested cgroups share work, and rules with a common beginning are
+//! tried once.
 
 use std::collections::HashMap;
 
@@ -9,34 +9,34 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use super::tree::{Cgroup, CgroupTree, names};
 use crate::rules::{Component, Rule};
 
-/// Number of a rule in its set; smaller is more specific.
+/// Number of a rule in its set. A smaller number is more specific.
 pub type RuleId = u32;
 
 /// All patterns of a rule set.
 #[derive(Clone, Debug)]
 pub(super) struct Matcher(Vec<Node>);
 
-/// A place in the tree of patterns: the same beginning of one or more of them.
+/// A node of the tree of patterns: a beginning that one or more patterns share.
 #[derive(Clone, Debug, Default)]
 struct Node {
     /// Rules whose pattern ends here.
     rules: Vec<RuleId>,
     literals: HashMap<String, usize>,
     globs: GlobSet,
-    /// By index in `globs`.
+    /// The child nodes, by index in `globs`.
     after_glob: Vec<usize>,
-    /// The place after a `**`.
+    /// The node after a `**`.
     any_depth: Option<usize>,
-    /// Whether this is the place after a `**`: it stays in force for every deeper name.
+    /// Whether this is the node after a `**`: then it matches every deeper name as well.
     is_any_depth: bool,
 }
 
-/// Where in the patterns a cgroup stands, and the rules that it or a cgroup above it matches.
+/// The nodes that a cgroup has reached, and the rules that match it or a cgroup above it.
 #[derive(Default)]
 struct State {
-    /// Places in the tree, ascending, none twice.
+    /// Nodes of the tree, ascending, without duplicates.
     places: Vec<usize>,
-    /// Rules, most specific first, none twice.
+    /// Rules, most specific first, without duplicates.
     rules: Vec<RuleId>,
 }
 
@@ -76,19 +76,19 @@ impl Matcher {
         Ok(Self(nodes))
     }
 
-    /// The rules that match the cgroup `path` or one above it, most specific first.
+    /// The rules that match the cgroup `path` or a cgroup above it, most specific first.
     pub(super) fn rules_for(&self, path: &str) -> Vec<RuleId> {
         names(path).fold(self.root(), |state, name| self.child(&state, name)).rules
     }
 
-    /// Calls `visit` with each cgroup and the rules that match it or one above it.
+    /// Calls `visit` with each cgroup and the rules that match it or a cgroup above it.
     pub(super) fn walk<'t>(
         &self,
         tree: &'t CgroupTree,
         mut visit: impl FnMut(&'t Cgroup, &[RuleId]),
     ) {
         let mut cgroups: Vec<_> = tree.cgroups().iter().collect();
-        // Parents right before their descendants.
+        // Sort parents right before their descendants.
         cgroups.sort_by(|a, b| names(&a.path).cmp(names(&b.path)));
         let root = self.root();
         let mut above: Vec<(&str, State)> = Vec::new();
@@ -105,14 +105,14 @@ impl Matcher {
         }
     }
 
-    /// Where the root cgroup stands.
+    /// The state of the root cgroup.
     fn root(&self) -> State {
         let mut state = State::default();
         self.enter(0, &mut state);
         state
     }
 
-    /// Where the child `name` of a cgroup that stands at `parent` stands.
+    /// The state of the child `name` of a cgroup with the state `parent`.
     fn child(&self, parent: &State, name: &str) -> State {
         let mut state = State { rules: parent.rules.clone(), ..State::default() };
         let mut matched = Vec::new();
@@ -137,8 +137,9 @@ impl Matcher {
         state
     }
 
-    /// A `**` may stand for no name at all, except at the end of a pattern: its place is entered
-    /// along with the one before it, but its rules only match one name further on.
+    /// Enters a node. A `**` may stand for no name at all, except at the end of a pattern. So the
+    /// node after a `**` is entered together with the node before it, but its own rules match only
+    /// from the next name on.
     fn enter(&self, place: usize, state: &mut State) {
         let node = &self.0[place];
         state.places.push(place);

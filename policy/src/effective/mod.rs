@@ -1,5 +1,5 @@
-//! What the rules come to on a host: a bounded table of policies, and for each cgroup its place
-//! in it. Pure.
+//! The effect of the rules on a host: a bounded table of policies, and each cgroup's place in it.
+//! Pure.
 
 mod explain;
 mod matcher;
@@ -23,7 +23,7 @@ pub use resolve::MAX_PROCESSES;
 pub use table::{CgroupPolicy, MAX_CGROUPS, MAX_POLICIES, PolicyId, ProcessPolicy};
 pub use tree::{Cgroup, CgroupTree};
 
-/// A rule set on a host.
+/// The policies of a host.
 #[derive(Clone, Debug)]
 pub struct Effective {
     matcher: Matcher,
@@ -31,13 +31,13 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// The table for the cgroups in `tree`; `settings` hold where no rule says anything.
+    /// Builds the table for the cgroups in `tree`. `settings` are the defaults.
     ///
-    /// Beyond the cgroups that are there, each rule is tried on a path made from its pattern, so
-    /// that much of what would go wrong once a cgroup appears is found before.
+    /// Besides the existing cgroups, each rule is tried on a path made from its pattern. This finds
+    /// many mistakes before the cgroup that would show them exists.
     ///
     /// # Errors
-    /// Rules that contradict each other where they meet, or a table beyond its bounds.
+    /// Rules contradict each other for a cgroup, or the table is too small.
     pub fn new(set: PolicySet, settings: Settings, tree: &CgroupTree) -> Result<Self, Problems> {
         let matcher = Matcher::new(set.rules())
             .map_err(|error| Problems::from(vec![uncompilable(&set, &error)]))?;
@@ -50,34 +50,34 @@ impl Effective {
         if problems.is_empty() {
             return Ok(Self { matcher, table });
         }
-        // Once is enough for rules that meet in thousands of cgroups.
+        // Rules may meet in thousands of cgroups: report each contradiction once.
         problems.sort();
         problems.dedup_by(|a, b| a.at.position.is_some() && a.at == b.at && a.field == b.field);
         Err(Problems::from(problems))
     }
 
-    /// Takes in a cgroup that appeared or moved.
+    /// Adds a cgroup that appeared or moved.
     ///
     /// # Errors
-    /// Rules contradict each other for it, or the table is full. It has no place in it then. A
-    /// table may be full of policies that no cgroup has any more: a new one forgets them.
+    /// Rules contradict each other for it, or the table is full. Then the cgroup has no entry. A
+    /// table may be full of policies that no cgroup uses any more; a new table drops those.
     pub fn add(&mut self, id: u64, path: &str) -> Result<PolicyId, Problem> {
         let rules = self.rules_for(path);
         self.table.place(id, path, &rules)
     }
 
-    /// Forgets a cgroup that vanished.
+    /// Removes a cgroup that is gone.
     pub fn remove(&mut self, id: u64) {
         self.table.cgroups.remove(&id);
     }
 
-    /// The policies. The first is the default. [`Effective::add`] may append some; none goes or
-    /// changes.
+    /// The policies. The first is the default. [`Effective::add`] may append policies, but never
+    /// removes or changes one.
     pub fn policies(&self) -> &[CgroupPolicy] {
         &self.table.policies
     }
 
-    /// The policy of each cgroup that has another than the default, by cgroup id.
+    /// The policy of each cgroup with a policy other than the default, by cgroup id.
     pub fn cgroups(&self) -> &BTreeMap<u64, PolicyId> {
         &self.table.cgroups
     }
@@ -87,18 +87,18 @@ impl Effective {
         &self.table.set
     }
 
-    /// What holds where no rule says anything.
+    /// The defaults for what no rule sets.
     pub fn settings(&self) -> &Settings {
         &self.table.settings
     }
 
-    /// The rules that match the cgroup `path` or one above it, most specific first.
+    /// The rules that match the cgroup `path` or a cgroup above it, most specific first.
     pub fn rules_for(&self, path: &str) -> Vec<RuleId> {
         self.matcher.rules_for(path)
     }
 }
 
-/// What goes wrong for a cgroup that each rule was written for.
+/// Tries each rule on a cgroup made from its pattern, and returns what goes wrong.
 fn try_samples(matcher: &Matcher, table: &Table) -> Vec<Problem> {
     let mut seen = HashSet::new();
     let mut problems = Vec::new();

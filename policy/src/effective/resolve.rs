@@ -1,4 +1,4 @@
-//! From the rules that match a cgroup to what holds for it.
+//! Merges the rules that match a cgroup into its settings.
 
 use crate::{
     Settings,
@@ -8,23 +8,23 @@ use crate::{
 
 use super::matcher::RuleId;
 
-/// Most process patterns that may apply to one cgroup: the kernel side tries them one by one.
+/// The most process patterns that may apply to one cgroup: the kernel side tries them one by one.
 pub const MAX_PROCESSES: usize = 8;
 
-/// What holds for a cgroup, before it has a place in the table.
+/// The merged settings of a cgroup, before it gets an entry in the table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Resolved {
-    /// For all processes but those below.
+    /// For all processes except those below.
     pub(super) all: Merged,
-    /// For processes that match; the first that does counts.
+    /// For processes that match a pattern. The first match counts.
     pub(super) processes: Vec<(ProcessPattern, Merged)>,
 }
 
-/// Several rules together.
+/// Several rules merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Merged {
     pub(super) sets: Sets,
-    /// The rule whose `reserve` holds.
+    /// The rule that `reserve` comes from.
     pub(super) reserve_rule: Option<RuleId>,
 }
 
@@ -42,10 +42,10 @@ impl<'a> Matched<'a> {
         self.ids.iter().filter_map(move |&id| Some((id, self.all.get(id as usize)?)))
     }
 
-    /// What holds for the cgroup `path`.
+    /// Merges the rules for the cgroup `path`.
     ///
     /// # Errors
-    /// The rules contradict each other, or there are more process patterns than the bound.
+    /// The rules contradict each other, or there are too many process patterns.
     pub(super) fn resolve(self, settings: &Settings, path: &str) -> Result<Resolved, Problem> {
         let all = self.merge(None, settings, path)?;
         let patterns = self.process_patterns();
@@ -66,9 +66,9 @@ impl<'a> Matched<'a> {
         Ok(Resolved { all, processes })
     }
 
-    /// The process patterns, most specific first, none twice. Any two of them either have no name
-    /// in common or one covers the other; so the first that matches a name is covered by all
-    /// others that do.
+    /// The process patterns, most specific first, without duplicates. Two patterns either have no
+    /// name in common, or one covers the other. So the first pattern that matches a name is
+    /// covered by all other patterns that match it.
     fn process_patterns(self) -> Vec<&'a ProcessPattern> {
         let mut patterns: Vec<_> = Vec::new();
         for pattern in self.rules().filter_map(|(_, rule)| rule.process.as_ref()) {
@@ -80,7 +80,8 @@ impl<'a> Matched<'a> {
         patterns
     }
 
-    /// The rules that apply to every process matching `process`; without it, to all processes.
+    /// The rules that apply to every process that matches `process`, or to all processes if it is
+    /// `None`.
     fn applying(
         self,
         process: Option<&ProcessPattern>,
@@ -92,7 +93,7 @@ impl<'a> Matched<'a> {
         })
     }
 
-    /// What the rules for `process` set together: each setting as the most specific has it.
+    /// Merges the rules for `process`: each setting comes from the most specific rule that sets it.
     fn merge(
         self,
         process: Option<&ProcessPattern>,
@@ -112,8 +113,8 @@ impl<'a> Matched<'a> {
         }
     }
 
-    /// Says of the rules that meet in the cgroup `path` which contradict each other: it is put
-    /// down to the most specific, as the others may be right elsewhere.
+    /// Reports rules that contradict each other in the cgroup `path`. The message blames the most
+    /// specific rule, because the others may be right elsewhere.
     fn blame(self, process: Option<&ProcessPattern>, found: &Contradiction, path: &str) -> Problem {
         let setter = |key: &'static str| {
             let (id, rule) =
@@ -124,7 +125,7 @@ impl<'a> Matched<'a> {
         let first = setters.iter().min_by_key(|(id, ..)| *id);
         let (key, at) =
             first.map_or_else(|| (found.keys[0], nowhere(path)), |(_, key, at)| (*key, at.clone()));
-        let mut message = format!("in the cgroup {} {}", shown(path), found.refusal);
+        let mut message = format!("in the cgroup {}: {}", shown(path), found.refusal);
         for (_, other, at) in setters.iter().filter(|(_, other, _)| *other != key) {
             message += &format!("; {other} is from {at}");
         }
@@ -132,7 +133,7 @@ impl<'a> Matched<'a> {
     }
 }
 
-/// A cgroup as messages name it.
+/// A cgroup's name in messages.
 fn shown(path: &str) -> String {
     format!("\"{}\"", if path.is_empty() { "/" } else { path })
 }

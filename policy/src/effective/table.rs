@@ -1,4 +1,4 @@
-//! The bounded table that the kernel side is given.
+//! The bounded table for the kernel side.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,35 +14,34 @@ use crate::{
     rules::{PolicySet, ProcessPattern, Sets},
 };
 
-/// Most different policies, the default included.
+/// The most different policies, including the default.
 pub const MAX_POLICIES: usize = 1024;
-/// Most cgroups with a policy other than the default.
+/// The most cgroups with a policy other than the default.
 pub const MAX_CGROUPS: usize = 65_536;
 
 /// Index of a policy in [`Effective::policies`].
 pub type PolicyId = u32;
 
-/// What holds for the threads of some cgroups.
+/// The policy of the threads of some cgroups.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CgroupPolicy {
-    /// What the rules set; `None` where they leave it to the default.
+    /// What the rules set; `None` for defaults.
     pub sets: Sets,
-    /// The thresholds, defaults included; valid.
+    /// The thresholds, including defaults. They are validated.
     pub classification: Classification,
-    /// The rule that `sets.reserve` comes from: cgroups with the same one share the same cores.
+    /// The rule that `sets.reserve` comes from. Cgroups with the same rule share the same cores.
     pub reserve_rule: Option<RuleId>,
-    /// Processes for which another policy holds; the first that matches counts. At most
-    /// [`MAX_PROCESSES`].
+    /// Processes with a policy of their own. The first match counts. At most [`MAX_PROCESSES`].
     pub processes: Vec<ProcessPolicy>,
 }
 
-/// Processes of a cgroup for which another policy holds.
+/// Processes of a cgroup that have a policy of their own.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProcessPolicy {
     /// Their names.
     #[serde(serialize_with = "as_text")]
     pub pattern: ProcessPattern,
-    /// The policy; it has no `processes` itself.
+    /// Their policy. It has no `processes` itself.
     pub policy: PolicyId,
 }
 
@@ -50,21 +49,21 @@ fn as_text<S: serde::Serializer>(p: &ProcessPattern, serializer: S) -> Result<S:
     serializer.collect_str(p)
 }
 
-/// Policies, and which cgroup has which.
+/// The policies, and the policy of each cgroup.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
     pub(super) set: PolicySet,
     pub(super) settings: Settings,
     pub(super) policies: Vec<CgroupPolicy>,
     pub(super) cgroups: BTreeMap<u64, PolicyId>,
-    /// The policy for each list of matching rules seen so far ...
+    /// The policy of each list of matching rules seen so far ...
     by_rules: HashMap<Vec<RuleId>, PolicyId>,
-    /// ... and for what such a list comes to.
+    /// ... and of each merged result.
     by_content: HashMap<Resolved, PolicyId>,
 }
 
 impl Table {
-    /// No cgroup, and the default policy.
+    /// A table with the default policy and no cgroup.
     pub(super) fn new(set: PolicySet, settings: Settings) -> Result<Self, Problem> {
         let mut table = Self {
             set,
@@ -92,7 +91,7 @@ impl Table {
             None => {
                 let resolved = self.matched(rules).resolve(&self.settings, path)?;
                 let policy = self.intern(resolved)?;
-                // A shortcut only: cgroups that come and go for months must not make it grow.
+                // Only a cache: it must not grow while cgroups come and go for months.
                 if self.by_rules.len() == MAX_CGROUPS {
                     self.by_rules.clear();
                 }
@@ -102,7 +101,9 @@ impl Table {
         };
         if policy != 0 {
             if self.cgroups.len() == MAX_CGROUPS {
-                return Err(self.full(format!("rules apply to more than {MAX_CGROUPS} cgroups")));
+                return Err(
+                    self.full(format!("the rules apply to more than {MAX_CGROUPS} cgroups"))
+                );
             }
             self.cgroups.insert(id, policy);
         }
@@ -114,7 +115,7 @@ impl Table {
         Matched { all: self.set.rules(), ids }
     }
 
-    /// The place of `resolved` in the table.
+    /// The index of `resolved` in the table; adds it if it is new.
     fn intern(&mut self, resolved: Resolved) -> Result<PolicyId, Problem> {
         if let Some(policy) = self.by_content.get(&resolved) {
             return Ok(*policy);
@@ -126,7 +127,7 @@ impl Table {
             processes.push(ProcessPolicy { pattern: pattern.clone(), policy });
         }
         if self.policies.len() == MAX_POLICIES {
-            let what = format!("the rules come to more than {MAX_POLICIES} different policies");
+            let what = format!("the rules make more than {MAX_POLICIES} different policies");
             return Err(self.full(what));
         }
         let id = self.policies.len() as PolicyId;

@@ -10,9 +10,10 @@ pub struct CgroupTree(Vec<Cgroup>);
 /// One cgroup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cgroup {
-    /// The number by which the kernel knows it: the inode of its folder.
+    /// The kernel's number for it: the inode number of its folder.
     pub id: u64,
-    /// Its path from the root of the cgroup2 mount, without slashes around; empty for the root.
+    /// Its path, counted from the root of the cgroup2 mount, without leading and trailing slashes.
+    /// Empty for the root.
     pub path: String,
 }
 

@@ -1,5 +1,5 @@
-//! Policy files on disk: which there are, whether they may be trusted, what they say. The only
-//! module of this crate that knows the file system.
+//! Policy files on disk: lists them, checks that they can be trusted, reads them. The only module
+//! of this crate that touches the file system.
 
 mod open;
 
@@ -11,30 +11,30 @@ use std::{
 
 use crate::problem::{Location, Problem, Severity};
 
-/// Where policy files are looked for when nothing else is said.
+/// The default folder of policy files.
 pub const DEFAULT_DIR: &str = "/etc/scx_steer/policy.d";
-/// Largest policy file, in bytes.
+/// Maximum size of a policy file, in bytes.
 pub const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// What becomes of files that somebody other than root or the caller can change.
+/// What to do with files that users other than root and the caller can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// They are refused: what they say is about to be done.
+    /// Refuse them: they are about to be put in force.
     Required,
-    /// They are read, with a warning: they are drafts, or a checkout, and will be copied.
+    /// Read them with a warning: they are drafts, or a checkout that will be copied.
     Advised,
 }
 
 /// The text of a policy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// How the file is named in messages.
+    /// The file's name in messages.
     pub name: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
-/// The policy files of a set, in their order, and what was found wrong while they were loaded.
+/// The policy files of a set, in order, and the problems found while loading them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     /// The files that could be read.
@@ -48,7 +48,7 @@ impl Files {
         Self { sources, problems: Vec::new() }
     }
 
-    /// Loads [`DEFAULT_DIR`]; if there is no such folder there are no files.
+    /// Loads [`DEFAULT_DIR`]. A missing folder means no rules.
     pub fn load_default() -> Self {
         let mut files = Self::default();
         let dir = Path::new(DEFAULT_DIR);
@@ -58,11 +58,11 @@ impl Files {
         files
     }
 
-    /// Loads `path`: a file, or a folder with its `*.toml`, ordered by name. Names that begin with
-    /// a dot are passed over: editors use such for what they have not saved.
+    /// Loads `path`: a file, or the `*.toml` files of a folder, ordered by name. Skips names that
+    /// start with a dot, because editors use them for unsaved work.
     ///
-    /// What cannot be read or trusted is reported by [`PolicySet::read`](crate::PolicySet::read),
-    /// with all else that is wrong.
+    /// [`PolicySet::read`](crate::PolicySet::read) reports files that cannot be read or trusted,
+    /// together with all other problems.
     pub fn add(&mut self, path: &Path, trust: Trust) {
         if let Err(problem) = self.add_path(path, trust) {
             self.problems.push(problem);
@@ -90,11 +90,11 @@ impl Files {
                     ),
                 )),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    // It may have vanished since it was listed.
+                    // It may be gone since it was listed.
                     if fs::symlink_metadata(root.join(&file)).is_ok() {
                         self.problems.push(problem(
                             &named,
-                            "a symbolic link to nothing; allowed: links to files in the folder",
+                            "a broken symbolic link; allowed: links to files in the folder",
                         ));
                     }
                 }
@@ -104,7 +104,7 @@ impl Files {
         Ok(())
     }
 
-    /// Adds the file `target`, which contains no link, as `named`.
+    /// Adds the file `target` under the name `named`. Its path contains no link.
     fn add_file(&mut self, named: &Path, target: &Path, trust: Trust) {
         match open::read(target) {
             Ok((metadata, text)) => {

@@ -1,5 +1,5 @@
-//! One file: opened so that it cannot block or be swapped for another, and judged by what was
-//! opened.
+//! Opens one file so that it can neither block nor be swapped for another, and checks the opened
+//! file itself.
 
 use std::{
     fs::{self, Metadata},
@@ -12,13 +12,14 @@ use rustix::fs::OFlags;
 
 use super::MAX_FILE_BYTES;
 
-/// Write permission of group and of others.
+/// Write permission bits of group and others.
 const GROUP: u32 = 0o020;
 const OTHERS: u32 = 0o002;
 
-/// Reads `path`, whose last part is no link. The error says why it cannot be a policy file.
+/// Reads `path`, whose last component is not a link. The error says why it cannot be a policy
+/// file.
 pub(super) fn read(path: &Path) -> Result<(Metadata, String), String> {
-    // NONBLOCK: opening a named pipe would wait for somebody to write to it.
+    // NONBLOCK: otherwise, opening a named pipe would wait for a writer.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::OpenOptions::new()
         .read(true)
@@ -30,22 +31,25 @@ pub(super) fn read(path: &Path) -> Result<(Metadata, String), String> {
         return Err("not a regular file; allowed: files, and links to files in the folder".into());
     }
     let mut bytes = Vec::new();
-    // It may grow while it is read: the bound is on what is read, not on what it said it was.
+    // The file may grow while it is read, so the limit applies to the bytes read.
     file.take(MAX_FILE_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| format!("cannot be read: {error}"))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("larger than {} MiB, the most a file may be", MAX_FILE_BYTES >> 20));
+        return Err(format!(
+            "larger than {} MiB, the limit for a policy file",
+            MAX_FILE_BYTES >> 20
+        ));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("line {line} is not UTF-8, as all of a TOML file has to be")
+        format!("line {line} is not UTF-8; a TOML file must be UTF-8")
     })?;
     Ok((metadata, text))
 }
 
-/// Who besides root and the caller can change what `metadata` belongs to.
+/// Says who, besides root and the caller, can change the file or folder of `metadata`.
 pub(super) fn distrust(metadata: &Metadata) -> Option<String> {
     let what = if metadata.is_dir() { "folder" } else { "file" };
     let (mode, uid) = (metadata.mode(), metadata.uid());

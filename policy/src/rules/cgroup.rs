@@ -1,4 +1,4 @@
-//! Patterns of cgroup paths, and which of two is more specific.
+//! Patterns of cgroup paths, and the order in which one is more specific than another.
 
 use std::{cmp::Reverse, fmt};
 
@@ -6,41 +6,41 @@ use globset::{Glob, GlobBuilder};
 
 use super::refusal::{Refusal, quote};
 
-/// Most components a pattern may have.
+/// The most components of a pattern.
 pub const MAX_DEPTH: usize = 32;
-/// Longest name of a cgroup, in bytes: NAME_MAX.
+/// The longest name of a cgroup, in bytes: NAME_MAX.
 const MAX_NAME: usize = 255;
 
-const ALLOWED: &str = "a path from the cgroup2 root whose names may hold *, ?, [ab] and {a,b}, and \
+const ALLOWED: &str = "a path from the cgroup2 root whose names may contain *, ?, [ab] and {a,b}, and \
                        ** by itself for any depth, as in \"system.slice/nginx.service\"";
 
-/// A pattern of cgroup paths: names between slashes, from the root of the cgroup2 mount. The root
-/// itself has none.
+/// A pattern of cgroup paths: names between slashes, from the root of the cgroup2 mount. The
+/// pattern of the root has no names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CgroupPattern(Vec<Component>);
 
 /// One name of a [`CgroupPattern`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Component {
-    /// Just this name.
+    /// Exactly this name.
     Literal(String),
-    /// Names that match.
+    /// Names that match this glob.
     Glob(Glob),
-    /// Any number of names: none too, but at least one at the end of a pattern.
+    /// Any number of names, including none; at the end of a pattern, at least one.
     AnyDepth,
 }
 
-/// How specific a pattern is; more is greater. Compared field by field, in this order.
+/// How specific a pattern is; greater is more specific. Compared field by field, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Specificity {
     /// Names without wildcards.
     literals: usize,
-    /// Least depth of a cgroup that matches.
+    /// Smallest depth of a cgroup that matches.
     depth: usize,
-    /// Names without wildcards before the first with one.
+    /// Names without wildcards before the first name with one.
     prefix: usize,
     any_depths: Reverse<usize>,
-    /// Bytes besides wildcards in names that have some.
+    /// Bytes other than wildcards, in the names that have wildcards.
     literal_bytes: usize,
 }
 
@@ -54,7 +54,7 @@ impl CgroupPattern {
         }
         if text.is_empty() {
             let refusal = Refusal::new("the pattern is empty", ALLOWED);
-            return Err(refusal.meant(Some("\"/\" (the root, and so everything)".into())));
+            return Err(refusal.meant(Some("\"/\" (the root, which covers everything)".into())));
         }
         let path = text.strip_prefix('/').unwrap_or(text);
         let path = path.strip_suffix('/').unwrap_or(path);
@@ -75,8 +75,7 @@ impl CgroupPattern {
             .windows(2)
             .any(|two| matches!(two, [Component::AnyDepth, Component::AnyDepth]))
         {
-            let given =
-                format!("\"{}\" has ** twice in a row, which says nothing more", quote(text));
+            let given = format!("\"{}\" has ** twice in a row; one is enough", quote(text));
             return Err(Refusal::new(given, ALLOWED));
         }
         Ok(Self(components))
@@ -101,8 +100,8 @@ impl CgroupPattern {
         }
     }
 
-    /// The path of a cgroup that matches, if one is easily found: what the pattern says, with
-    /// `x` for wildcards.
+    /// The path of a cgroup that matches, if one is easy to construct: the pattern itself, with `x`
+    /// for wildcards.
     pub(crate) fn sample(&self) -> Option<String> {
         let names: Option<Vec<String>> = self.0.iter().map(Component::sample).collect();
         Some(names?.join("/"))
@@ -113,11 +112,13 @@ impl Component {
     fn parse(name: &str) -> Result<Self, String> {
         let bad = match name {
             "" => Some("a name between slashes is empty".to_string()),
-            "." | ".." => Some(format!("no cgroup is called {name}")),
+            "." | ".." => Some(format!("a cgroup cannot be called {name}")),
             _ if name.len() > MAX_NAME => {
-                Some(format!("a name is {} bytes long, the kernel takes {MAX_NAME}", name.len()))
+                Some(format!("a name is {} bytes long, the kernel allows {MAX_NAME}", name.len()))
             }
-            _ if name.contains(char::is_control) => Some("a name has a control character".into()),
+            _ if name.contains(char::is_control) => {
+                Some("a name contains a control character".into())
+            }
             _ if name != "**" && name.contains("**") => {
                 Some(format!("** must stand alone between slashes, not as in {}", quote(name)))
             }
@@ -132,13 +133,13 @@ impl Component {
         if !name.contains(['*', '?', '[', ']', '{', '}']) {
             return Ok(Self::Literal(name.to_string()));
         }
-        // Names made by systemd hold backslashes, as in `dev\x2dsda`: they stand for themselves.
+        // Names made by systemd contain backslashes, as in `dev\x2dsda`. Take them literally.
         GlobBuilder::new(name)
             .literal_separator(true)
             .backslash_escape(false)
             .build()
             .map(Self::Glob)
-            .map_err(|error| format!("{} is no pattern: {}", quote(name), error.kind()))
+            .map_err(|error| format!("{} is not a valid pattern: {}", quote(name), error.kind()))
     }
 
     fn literal_bytes(&self) -> usize {

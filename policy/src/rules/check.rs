@@ -1,5 +1,5 @@
-//! What is wrong with rules that can be read: values that contradict each other or do nothing,
-//! and rules that say the same thing twice.
+//! Problems in rules that can be read: values that contradict each other or have no effect, and
+//! rules that set the same key twice.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::{
     problem::{Location, Problem, Severity},
 };
 
-/// Checks one file's rules, given in its order.
+/// Checks the rules of one file, in the order of the file.
 pub(crate) fn check(rules: &[Rule]) -> Vec<Problem> {
     let mut problems: Vec<_> = rules.iter().flat_map(check_rule).collect();
     problems.extend(duplicates(rules));
@@ -36,18 +36,18 @@ fn problem(severity: Severity, at: Location, key: &str, message: String) -> Prob
     Problem { at, severity, field: Some(key.to_string()), message }
 }
 
-/// What contradicts itself in the rule alone; see `effective` for what several say together.
+/// Contradictions within one rule. See `effective` for contradictions between rules.
 fn contradictions(rule: &Rule) -> impl Iterator<Item = (&'static str, Refusal)> {
     Contradiction::all(&rule.sets, &Settings::default())
-        // Where a rule sets only one bound of bursts a broader one may set the other; but those
-        // that set `exclusive` have to say of what.
+        // If a rule sets only one bound of bursts, a broader rule may set the other. But a rule
+        // that sets `exclusive` must itself say which cores are exclusive.
         .filter(|found| {
             found.keys[0] == "exclusive" || found.keys.iter().all(|key| rule.keys.contains_key(key))
         })
         .map(|found| (found.keys[0], found.refusal))
 }
 
-/// Keys that change nothing next to another in the same rule, and why.
+/// Keys that have no effect because of another key in the same rule, and why.
 fn without_effect(rule: &Rule) -> Vec<(&'static str, String)> {
     let sets = &rule.sets;
     let mut found = Vec::new();
@@ -60,21 +60,22 @@ fn without_effect(rule: &Rule) -> Vec<(&'static str, String)> {
             ("granularity", sets.granularity.is_some()),
         ] {
             if set {
-                found.push((key, format!("no effect: class = \"{class}\" does not go by traffic")));
+                found.push((key, format!("no effect: class = \"{class}\" ignores traffic")));
             }
         }
     }
     if sets.nic.is_some() && matches!(sets.pool, Some(Pool::Any | Pool::Cpus(_))) {
-        found.push(("nic", "no effect: the pool of this rule does not refer to a NIC".into()));
+        found.push(("nic", "no effect: the pool of this rule does not depend on a NIC".into()));
     }
     if sets.steer == Some(Steer::Off) && matches!(sets.pool, Some(Pool::NicLocal | Pool::Remote)) {
-        let why = "no effect: steer = \"off\" leaves threads where the fair rules put them";
+        let why =
+            "no effect: with steer = \"off\", threads are not placed near a NIC or away from it";
         found.push(("pool", why.into()));
     }
     found
 }
 
-/// Keys that two rules of a file set for the same cgroups and processes.
+/// Keys that two rules of one file set for the same cgroups and processes.
 fn duplicates(rules: &[Rule]) -> Vec<Problem> {
     let mut first: HashMap<_, &Rule> = HashMap::new();
     let mut found = Vec::new();
@@ -84,10 +85,10 @@ fn duplicates(rules: &[Rule]) -> Vec<Problem> {
             if earlier.position != rule.position {
                 let refusal = Refusal::new(
                     format!(
-                        "set again for the same cgroups and processes, first at {}",
+                        "set twice for the same cgroups and processes, first at {}",
                         earlier.location_of(key)
                     ),
-                    "once in a file",
+                    "once per file",
                 );
                 let at = rule.location_of(key);
                 found.push(problem(Severity::Error, at, key, refusal.to_string()));

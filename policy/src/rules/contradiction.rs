@@ -1,4 +1,4 @@
-//! Settings that cannot hold together, be they of one rule or of several that meet in a cgroup.
+//! Settings that contradict each other, in one rule or in several rules that meet in a cgroup.
 
 use super::{
     refusal::Refusal,
@@ -7,17 +7,17 @@ use super::{
 };
 use crate::{Settings, SettingsError};
 
-/// Settings that cannot hold together.
+/// Settings that contradict each other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Contradiction {
-    /// Their keys, the one to blame first.
+    /// Their keys. The first one is to blame.
     pub(crate) keys: &'static [&'static str],
-    /// Why not.
+    /// Why they contradict each other.
     pub(crate) refusal: Refusal,
 }
 
 impl Contradiction {
-    /// All in `sets`; what is not set there is as in `base`.
+    /// All contradictions in `sets`. `base` provides what `sets` leaves open.
     pub(crate) fn all(sets: &Sets, base: &Settings) -> impl Iterator<Item = Self> + use<> {
         [bursts(sets, base), exclusive(sets), reserve(sets)].into_iter().flatten()
     }
@@ -37,25 +37,25 @@ fn bursts(sets: &Sets, base: &Settings) -> Option<Contradiction> {
     })
 }
 
-/// Others are to stay off nobody knows how many cores.
+/// `exclusive` is set, but the number of cores is unknown.
 fn exclusive(sets: &Sets) -> Option<Contradiction> {
     let countless = listed(sets).is_none() && reserved(sets) == 0;
     (sets.exclusive == Some(true) && countless).then(|| Contradiction {
         keys: &["exclusive", "pool", "reserve"],
         refusal: Refusal::new(
-            "exclusive = true, but nothing says which or how many cores to keep others off",
-            "exclusive = true next to a reserve, or to a pool that lists CPUs",
+            "exclusive = true, but neither CPUs nor a number of cores are given",
+            "exclusive = true together with a reserve, or with a pool that lists CPUs",
         ),
     })
 }
 
-/// More cores are kept than there are CPUs to keep them of.
+/// `reserve` asks for more cores than `pool` has CPUs.
 fn reserve(sets: &Sets) -> Option<Contradiction> {
     let listed = listed(sets)?;
     (reserved(sets) > listed).then(|| Contradiction {
         keys: &["reserve", "pool"],
         refusal: Refusal::new(
-            format!("{} cores of a pool of {listed} CPUs", reserved(sets)),
+            format!("{} cores from a pool of {listed} CPUs", reserved(sets)),
             format!("0 to {listed} with this pool"),
         ),
     })

@@ -1,4 +1,4 @@
-//! Policy files: from their text to a checked [`PolicySet`].
+//! Policy files: parses their text into a checked [`PolicySet`].
 
 mod cgroup;
 mod check;

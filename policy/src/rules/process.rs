@@ -1,23 +1,23 @@
-//! Patterns of process names, in the form that the kernel side can match in bounded time: a name,
-//! or the start of one.
+//! Patterns of process names. A pattern is a name or the start of a name, because the kernel side
+//! must match it in bounded time.
 
 use std::fmt;
 
 use super::refusal::{Refusal, quote};
 
-/// Longest process name, in bytes: the kernel's TASK_COMM_LEN less its zero.
+/// The longest process name, in bytes: the kernel's TASK_COMM_LEN without its zero byte.
 pub const MAX_NAME: usize = 15;
 
 const ALLOWED: &str = "a process name of 1 to 15 bytes, or its start followed by *, as in \
-                       \"nginx\" or \"kworker*\": the kernel matches no more than that in bounded \
+                       \"nginx\" or \"kworker*\": the kernel can match only these in bounded \
                        time";
 
 /// A pattern of process names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ProcessPattern {
-    /// Names that start so; 1 to [`MAX_NAME`] bytes.
+    /// Names that start with this; 1 to [`MAX_NAME`] bytes.
     Prefix(String),
-    /// Just this name; 1 to [`MAX_NAME`] bytes.
+    /// Exactly this name; 1 to [`MAX_NAME`] bytes.
     Exact(String),
 }
 
@@ -40,12 +40,12 @@ impl ProcessPattern {
             return Err(refuse("has wildcards besides one * at the end"));
         }
         if name.contains('\0') {
-            return Err(refuse("holds a zero byte"));
+            return Err(refuse("contains a zero byte"));
         }
         if name.len() > MAX_NAME {
             let cut = &name[..name.floor_char_boundary(MAX_NAME)];
             let meant = Some(format!("\"{cut}{}\"", if is_prefix { "*" } else { "" }));
-            let why = format!("is {} bytes long, and the kernel keeps 15", name.len());
+            let why = format!("is {} bytes long, but the kernel keeps 15", name.len());
             return Err(refuse(&why).meant(meant));
         }
         Ok(match is_prefix {
@@ -62,7 +62,7 @@ impl ProcessPattern {
         }
     }
 
-    /// Whether every name that `other` matches, this one matches too.
+    /// Whether this pattern matches every name that `other` matches.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match other {
             Self::Exact(name) => self.matches(name),
@@ -70,8 +70,8 @@ impl ProcessPattern {
         }
     }
 
-    /// How specific it is: a whole name more than a start, a longer start more than a shorter.
-    /// Of two that match the same name, the greater is matched first.
+    /// How specific it is: a whole name is more specific than a start, a longer start more than a
+    /// shorter one. Of two patterns that match the same name, the greater is tried first.
     pub(crate) fn specificity(&self) -> (bool, usize) {
         match self {
             Self::Prefix(start) => (false, start.len()),

@@ -1,4 +1,5 @@
-//! From the text of a policy file to rules. Goes on after an error, so as to report all at once.
+//! Parses the text of a policy file into rules. Continues after an error, to report all errors at
+//! once.
 
 use std::{
     borrow::Cow,
@@ -24,11 +25,11 @@ use crate::{
     problem::{Position, Problem},
 };
 
-/// The keys that say whom a rule is for.
+/// The keys that say what a rule applies to.
 const TARGET_KEYS: [&str; 2] = ["cgroup", "process"];
 const RULES: &str = "[[rule]] tables";
 
-/// The rules of `source`, in its order, and what is wrong with it. Rules with errors are left out.
+/// The rules of `source`, in its order, and its problems. Rules with errors are left out.
 pub(crate) fn read(source: &Source) -> (Vec<Rule>, Vec<Problem>) {
     let mut text = Text::new(source);
     let (table, errors) = DeTable::parse_recoverable(&source.text);
@@ -48,19 +49,19 @@ pub(crate) fn read(source: &Source) -> (Vec<Rule>, Vec<Problem>) {
                 let refusal = Refusal::new(given, RULES).meant(Some("[[rule]]".into()));
                 text.error(key.span().start, Some("rule"), refusal);
             }
-            // A broken [[rule]] line makes the keys under it look like these.
+            // After a broken [[rule]] line, the keys below it seem to stand outside a rule.
             _ if !errors.is_empty() => {}
             (name, _) => text.error(key.span().start, Some(name), stray(name)),
         }
     }
     let mut problems = text.problems;
-    // What is said of a line that is no TOML in the first place only distracts.
+    // Further errors on a line that is not TOML only distract.
     let found = problems.split_off(errors.len()).into_iter();
     problems.extend(found.filter(|p| p.at.position.is_none_or(|at| !garbled.contains(&at.line))));
     (rules, problems)
 }
 
-/// The entries of a table as the file has them.
+/// The entries of a table, in the order of the file.
 fn in_order<'t, 'a>(
     table: &'t DeTable<'a>,
 ) -> Vec<(&'t Spanned<Cow<'a, str>>, &'t Spanned<DeValue<'a>>)> {
@@ -69,17 +70,17 @@ fn in_order<'t, 'a>(
     entries
 }
 
-/// Why a key outside of rules is refused.
+/// Why a key outside a rule is refused.
 fn stray(name: &str) -> Refusal {
     let meant = if TARGET_KEYS.iter().chain(Sets::KEYS).any(|key| *key == name) {
         Some("to write [[rule]] above it".into())
     } else {
         similar(name, ["rule"]).map(|_| "[[rule]]".into())
     };
-    Refusal::new("unknown key outside of a rule", RULES).meant(meant)
+    Refusal::new("unknown key outside a rule", RULES).meant(meant)
 }
 
-/// What is known of a rule while its keys are read.
+/// A rule while its keys are read.
 #[derive(Default)]
 struct Draft {
     cgroup: Option<CgroupPattern>,
@@ -115,7 +116,7 @@ fn rule(text: &mut Text<'_>, element: &Spanned<DeValue<'_>>) -> Option<Rule> {
         }
     }
     if !table.contains_key("cgroup") {
-        let refusal = Refusal::new("it is missing", "a pattern of cgroup paths in every rule");
+        let refusal = Refusal::new("missing", "a pattern of cgroup paths in every rule");
         text.error(start, Some("cgroup"), refusal);
     }
     if table.keys().all(|key| TARGET_KEYS.contains(&key.get_ref().as_ref())) {

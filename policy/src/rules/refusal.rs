@@ -1,16 +1,16 @@
-//! Why a value in a policy file is refused, and what may have been meant.
+//! Says why a value in a policy file is refused, and what may have been meant.
 
 use std::fmt;
 
-/// How alike a suggestion must be to what was given, from 0 to 1 (Jaro-Winkler).
+/// How similar a suggestion must be to the given text, from 0 to 1 (Jaro-Winkler).
 const ALIKE: f64 = 0.8;
-/// Longest piece of a file that a message quotes, in characters.
+/// The longest quote from a file in a message, in characters.
 const QUOTE: usize = 40;
 
-/// Why a value is refused. Read aloud: `given; allowed: …; did you mean …?`
+/// Why a value is refused. Printed as `given; allowed: …; did you mean …?`
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
-    /// What was given and why it is refused.
+    /// What was given, and why it is refused.
     pub(crate) given: String,
     /// What is allowed.
     pub(crate) allowed: String,
@@ -24,7 +24,7 @@ impl Refusal {
         Self { given: given.into(), allowed: allowed.into(), meant: None }
     }
 
-    /// The same with a suggestion.
+    /// This refusal with a suggestion.
     pub(crate) fn meant(mut self, meant: Option<String>) -> Self {
         self.meant = meant;
         self
@@ -41,12 +41,12 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The one of `known` that is most like `given`, if one is like it.
+/// The entry of `known` that is most similar to `given`, if one is similar enough.
 pub(crate) fn similar<'a>(
     given: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    // The comparison is quadratic; nothing that long resembles a key.
+    // The comparison takes quadratic time, and no key is that long.
     if given.chars().count() > QUOTE {
         return None;
     }
@@ -59,7 +59,7 @@ pub(crate) fn similar<'a>(
         .map(|(_, name)| name)
 }
 
-/// A piece of a file on one line and of bounded length.
+/// A quote from a file: one line, of bounded length.
 pub(crate) fn quote(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let short: String = line.chars().take(QUOTE).collect();

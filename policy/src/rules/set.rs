@@ -1,4 +1,4 @@
-//! All rules of all files, most specific first.
+//! The rules of all files, most specific first.
 
 use std::cmp::Reverse;
 
@@ -8,25 +8,25 @@ use crate::{
     problem::{Problem, Problems, Severity},
 };
 
-/// Most rules that a set may have.
+/// The most rules in a set.
 pub const MAX_RULES: usize = 4096;
 
-/// The rules of a set of policy files that is free of errors, most specific first.
+/// The rules of a set of policy files without errors, most specific first.
 ///
-/// Of two rules the more specific is the one whose cgroup pattern
+/// Of two rules, the more specific one is the one whose cgroup pattern
 /// 1. has more names without wildcards;
 /// 2. reaches deeper (its shallowest match has more names);
-/// 3. has more names without wildcards before the first that has some;
+/// 3. has more names without wildcards before its first wildcard;
 /// 4. has fewer `**`;
-/// 5. has more characters besides wildcards in names with wildcards;
+/// 5. has more characters other than wildcards, in its names with wildcards;
 ///
 /// then the one whose process pattern
-/// 6. is a name, before one that is a start, before none; a longer start before a shorter;
+/// 6. is a whole name, before a start, before none; a longer start before a shorter one;
 ///
-/// then the one that stands
-/// 7. in the later file, and in a file the later rule.
+/// then the one that comes
+/// 7. in a later file, or later in the same file.
 ///
-/// For each setting the most specific rule that sets it wins.
+/// For each setting, the most specific rule that sets it wins.
 #[derive(Clone, Debug, Default)]
 pub struct PolicySet {
     rules: Vec<Rule>,
@@ -38,7 +38,7 @@ impl PolicySet {
     /// Reads `files`.
     ///
     /// # Errors
-    /// All that is wrong with them, what was found when they were loaded included.
+    /// All problems, including those found while loading the files.
     pub fn read(files: &Files) -> Result<Self, Problems> {
         let mut problems = files.problems.clone();
         let mut rules = Vec::new();
@@ -54,7 +54,7 @@ impl PolicySet {
             problems.push(Problem { at, severity: Severity::Error, field: None, message });
         }
         let warnings = Problems::judge(problems)?;
-        // The sort is stable: of equals the later comes first.
+        // The sort is stable, so of equals the later one comes first.
         rules.reverse();
         rules.sort_by_cached_key(|rule| {
             let process = rule.process.as_ref().map(|process| process.specificity());
@@ -69,12 +69,12 @@ impl PolicySet {
         &self.rules
     }
 
-    /// The names of the files, in their order.
+    /// The names of the files, in order.
     pub fn files(&self) -> &[String] {
         &self.files
     }
 
-    /// What does not do what it seems to.
+    /// Warnings: what does not do what it seems to do.
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings
     }

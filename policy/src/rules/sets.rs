@@ -1,5 +1,5 @@
-//! What a rule can set. One list, from which come the struct, the keys, the reading, the merging
-//! and the schema, so that none of them can lack a setting.
+//! What a rule can set. The struct, the keys, the reader, the merging and the schema all come from
+//! one list, so that none of them can lack a setting.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use crate::{Classification, Settings, SettingsError};
 
 macro_rules! sets {
     ($($(#[$doc:meta])* $key:literal $name:ident: $type:ty,)*) => {
-        /// What a rule sets, or several rules together; `None` where none of them says anything.
+        /// What a rule sets, or several rules merged; `None` for keys that no rule sets.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
         pub struct Sets {
             $(
@@ -23,7 +23,7 @@ macro_rules! sets {
         }
 
         impl Sets {
-            /// The keys of a rule, besides those that say whom it is for.
+            /// The keys of a rule, except those that say what it applies to.
             pub const KEYS: &[&str] = &[$($key),*];
 
             /// Reads the value of `key`; `None` if there is no such key.
@@ -38,14 +38,14 @@ macro_rules! sets {
                 }
             }
 
-            /// Takes from `other` what is not set yet.
+            /// Takes from `other` the keys that are not set yet.
             pub(crate) fn fill_from(&mut self, other: &Sets) {
                 $(if self.$name.is_none() {
                     self.$name.clone_from(&other.$name);
                 })*
             }
 
-            /// What is set: keys with their values as a file would say them.
+            /// The keys that are set, with their values as in a file.
             pub fn entries(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
                 [$(($key, self.$name.as_ref().map(<$type>::to_string))),*]
                     .into_iter()
@@ -56,43 +56,43 @@ macro_rules! sets {
 }
 
 sets! {
-    /// What the threads are taken for: `auto` goes by their traffic, the others declare it.
+    /// The class of the threads: `auto` learns it from their traffic, the other values declare it.
     /// Default `auto`.
     "class" class: Class,
     /// A burst of at least this many bytes makes a flow long. `2B` to `1TiB`, above
     /// `short-burst`. Default `64KiB`.
     "long-burst" long_burst: Bytes,
-    /// A burst of at most this many bytes speaks for a short flow. `1B` to `1TiB`, below
+    /// A burst of at most this many bytes counts towards a short flow. `1B` to `1TiB`, below
     /// `long-burst`. Default `16KiB`.
     "short-burst" short_burst: Bytes,
-    /// A socket silent for longer ends its burst. `1us` to `10s`. Default `1ms`.
+    /// A burst ends when its socket is silent for longer than this. `1us` to `10s`. Default `1ms`.
     "idle-gap" idle_gap: Time,
-    /// What a thread moved counts half after this time. `1ms` to `60s`. Default `100ms`.
+    /// After this time, past traffic of a thread counts half. `1ms` to `60s`. Default `100ms`.
     "half-life" half_life: Time,
-    /// Whose traffic is added up to find a class: each thread's, each process's or the whole
-    /// cgroup's. Default `thread`.
+    /// Whose traffic is added up to find a class: that of each thread, each process, or the whole
+    /// cgroup. Default `thread`.
     "granularity" granularity: Granularity,
-    /// Which CPUs the threads belong on: `nic-local`, `remote` (all others), `any`, or a list of
-    /// CPUs as in `0-3,8`. Default: by class, long-flow threads near the NIC.
+    /// Where the threads belong: `nic-local`, `remote` (all other CPUs), `any`, or a list of CPUs
+    /// as in `0-3,8`. Default: by class, with long-flow threads near the NIC.
     "pool" pool: Pool,
-    /// The network interface that `nic-local` and `remote` refer to. Default: the one a thread's
-    /// packets come through.
+    /// The network interface for `nic-local` and `remote`. Default: the one that a thread's packets
+    /// come through.
     "nic" nic: NicName,
-    /// Whether other threads stay off the cores of `pool` or `reserve`, even while these idle.
-    /// Needs one of the two in the same rule. Default `false`.
+    /// Whether other threads stay off the cores of `pool` or `reserve`, even while they are idle.
+    /// Needs one of these keys in the same rule. Default `false`.
     "exclusive" exclusive: bool,
-    /// Cores kept for the threads, however little they use them. 0 to 1024. Default 0.
+    /// Number of cores kept for the threads, even if they use them little. 0 to 1024. Default 0.
     "reserve" reserve: Cores,
-    /// Whether threads are moved to their packets: `follow`, or `off` for the fair rules alone.
+    /// Whether threads are moved to their packets: `follow`, or `off` for fair scheduling only.
     /// Default `follow`.
     "steer" steer: Steer,
-    /// `low`: wake-ups preempt threads without traffic, as those of short-flow threads do.
+    /// With `low`, wake-ups preempt threads without traffic, as wake-ups of short-flow threads do.
     /// Default `normal`.
     "latency" latency: Latency,
 }
 
 impl Sets {
-    /// What holds where no rule says anything; `pool` and `nic` then go by class and traffic.
+    /// The defaults. `pool` and `nic` have none: class and traffic decide.
     pub(crate) fn defaults(settings: &Settings) -> Self {
         let c = &settings.classification;
         Self {
@@ -111,7 +111,7 @@ impl Sets {
         }
     }
 
-    /// `base` with the thresholds that are set here.
+    /// `base`, changed by the thresholds that are set here.
     pub(crate) fn classification(&self, base: &Classification) -> Classification {
         Classification {
             long_burst_bytes: self.long_burst.map_or(base.long_burst_bytes, |b| b.0),
@@ -122,12 +122,12 @@ impl Sets {
         }
     }
 
-    /// The thresholds set here that are out of range: key and refusal.
+    /// The thresholds set here that are out of range: their keys and refusals.
     pub(crate) fn out_of_range(&self) -> Vec<(&'static str, Refusal)> {
         self.errors(&Settings::default()).into_iter().filter_map(out_of_range).collect()
     }
 
-    /// What [`Settings::validate`] says of the thresholds, with what is not set here from `base`.
+    /// What [`Settings::validate`] says about the thresholds. `base` provides those not set here.
     pub(super) fn errors(&self, base: &Settings) -> Vec<SettingsError> {
         let classification = self.classification(&base.classification);
         let settings = Settings { classification, ..base.clone() };

@@ -1,4 +1,4 @@
-//! The text of a policy file while it is read: what stands where, and what was found wrong.
+//! The text of a policy file while it is read: its positions, and the problems found so far.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ pub(super) struct Text<'a> {
     source: &'a Source,
     /// Byte offset of each line.
     lines: Vec<usize>,
-    /// What was found wrong so far.
+    /// The problems found so far.
     pub(super) problems: Vec<Problem>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Text<'a> {
         &self.source.name
     }
 
-    /// Where the byte at `offset` stands.
+    /// The position of the byte at `offset`.
     pub(super) fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset);
         let start = self.lines[line - 1];
@@ -35,12 +35,12 @@ impl<'a> Text<'a> {
         Position { line: line as u32, column: column as u32 + 1 }
     }
 
-    /// What stands at `span`.
+    /// The text at `span`.
     pub(super) fn slice(&self, span: Range<usize>) -> &'a str {
         self.source.text.get(span).unwrap_or_default()
     }
 
-    /// Notes an error.
+    /// Records an error.
     pub(super) fn error(&mut self, offset: usize, field: Option<&str>, message: impl ToString) {
         let position = Some(self.position(offset));
         self.problems.push(Problem {
@@ -51,7 +51,7 @@ impl<'a> Text<'a> {
         });
     }
 
-    /// Notes that the file is no TOML.
+    /// Records that the file is not TOML.
     pub(super) fn syntax_error(&mut self, error: &toml::de::Error) {
         let span = error.span().unwrap_or_default();
         let given = quote(self.slice(span.clone()));

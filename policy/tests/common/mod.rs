@@ -1,9 +1,9 @@
-//! What several tests need.
+//! Helpers that several tests share.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use steer_policy::{Cgroup, CgroupTree, Effective, Files, PolicySet, Problems, Settings, Source};
 
-/// Files named `1.toml`, `2.toml`, … that say `texts`.
+/// Files named `1.toml`, `2.toml`, … with `texts` as content.
 pub(crate) fn files(texts: &[&str]) -> Files {
     let source = |(number, text): (usize, &&str)| Source {
         name: format!("{number}.toml"),
@@ -18,7 +18,7 @@ pub(crate) fn tree<S: AsRef<str>>(paths: &[S]) -> CgroupTree {
     (1..).zip(paths).map(cgroup).collect()
 }
 
-/// What `texts` come to for cgroups of these paths.
+/// The policies that files with `texts` give cgroups of these paths.
 pub(crate) fn effective<S: AsRef<str>>(texts: &[&str], paths: &[S]) -> Result<Effective, Problems> {
     Effective::new(PolicySet::read(&files(texts))?, Settings::default(), &tree(paths))
 }

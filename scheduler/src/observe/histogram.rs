@@ -1,10 +1,10 @@
-//! The observer's histograms: what came in for long flows.
+//! The observer's histograms of received long flows: waiting times and packet sizes.
 
 use serde::Serialize;
 use steer_bpf::bucket_floor;
 
-/// How long payload of long flows waited: from when NAPI and GRO were done with its packet to the
-/// start of its copy to user space. Samples, one per 64 KiB.
+/// How long payload of long flows waited: from the end of NAPI and GRO for its packet to the start
+/// of its copy to user space. One sample per 64 KiB.
 #[derive(Debug, Serialize, PartialEq)]
 pub(crate) struct NapiToCopy {
     samples: u64,
@@ -13,7 +13,7 @@ pub(crate) struct NapiToCopy {
     histogram: Vec<Wait>,
 }
 
-/// Packets that TCP was handed for long flows, after GRO.
+/// Sizes of the packets that TCP received for long flows, after GRO.
 #[derive(Debug, Serialize, PartialEq)]
 pub(crate) struct SkbSize {
     packets: u64,
@@ -21,14 +21,14 @@ pub(crate) struct SkbSize {
     histogram: Vec<Size>,
 }
 
-/// A bucket: from here up to the next possible one, which is a quarter further at most.
+/// A bucket: from this value up to the next possible one, which is at most a quarter larger.
 #[derive(Debug, Serialize, PartialEq)]
 struct Wait {
     from_us: f64,
     samples: u64,
 }
 
-/// The same of sizes.
+/// A bucket of sizes; its width is as in [`Wait`].
 #[derive(Debug, Serialize, PartialEq)]
 struct Size {
     from_bytes: u64,
@@ -64,13 +64,14 @@ impl SkbSize {
     }
 }
 
-/// The buckets that hold something, by their smallest value.
+/// The buckets that are not empty, by their smallest value.
 fn filled(buckets: &[u64]) -> impl Iterator<Item = (u64, u64)> + '_ {
     let all = buckets.iter().enumerate();
     all.filter(|(_, count)| **count > 0).map(|(bucket, count)| (bucket_floor(bucket), *count))
 }
 
-/// The value below which `share` of all lie, if those of a bucket are spread evenly over it.
+/// The value below which `share` of all samples lie, assuming that the samples of a bucket are
+/// spread evenly over it.
 fn quantile(buckets: &[u64], share: f64) -> Option<f64> {
     let mut wanted = share * buckets.iter().sum::<u64>() as f64;
     for (bucket, &count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
@@ -88,7 +89,7 @@ fn quantile(buckets: &[u64], share: f64) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Buckets that begin at 1024, 1280, 1536, 1792 and 2048.
+    /// Buckets that start at 1024, 1280, 1536, 1792 and 2048.
     const AT_1024: usize = 36;
 
     #[test]

@@ -24,7 +24,7 @@ use crate::{
     translate,
 };
 
-/// Measures for the time asked, then prints the report.
+/// Measures for the requested time, then prints the report.
 pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
     preflight::check(Need::Tracing)?;
     let settings = Settings::default();
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
     Ok(())
 }
 
-/// Sleeps for `time`, or until a signal.
+/// Sleeps for `time`, or until a signal arrives.
 fn wait(time: Duration, shutdown: &Flag) {
     let start = Instant::now();
     while !shutdown.raised()

@@ -1,4 +1,4 @@
-//! From the observer's counters to DESIGN's metrics, as JSON and as text.
+//! Turns the observer's counters into the metrics of ARCHITECTURE.md, as JSON and as text.
 
 use std::{fmt, fs, time::Duration};
 
@@ -18,8 +18,8 @@ use crate::observe::{
 /// Version of the JSON form.
 const VERSION: u32 = 1;
 
-/// What `scx_steer observe --json` prints. Shares are 0 to 1, and absent where nothing was seen
-/// that they could be a share of.
+/// What `scx_steer observe --json` prints. Shares are 0 to 1. A share is absent if its denominator
+/// is zero.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     version: u32,
@@ -27,7 +27,7 @@ pub(crate) struct Report {
     /// The sched_ext scheduler in force, or "default".
     scheduler: String,
     duration_s: f64,
-    /// Whose traffic was observed; all threads' if absent.
+    /// The observed cgroup; absent if all threads were observed.
     cgroup: Option<String>,
     nics: Vec<ReportedNic>,
     long: LongClass,
@@ -55,13 +55,13 @@ struct ReportedNic {
     local_cpus: CpuSet,
 }
 
-/// What every class has. A mixed thread counts under the class that costs it more.
+/// What every class has. A mixed thread counts under the class that costs it more CPU.
 #[derive(Debug, Serialize)]
 struct Class {
-    /// CPU-seconds of its threads, without the softirq and irq that interrupted them.
+    /// CPU-seconds of its threads, without the softirq and irq time that interrupted them.
     cpu_s: f64,
-    /// Softirq and irq seconds that served its flows. What no flow can be named for (timers, the
-    /// interrupts themselves) is shared out in proportion.
+    /// Softirq and irq seconds that served its flows. Time that belongs to no one flow (timers,
+    /// the interrupts themselves) is divided in proportion.
     softirq_s: f64,
     switches_per_s: f64,
     migrations_per_s: f64,
@@ -79,14 +79,14 @@ struct LongClass {
 struct ShortClass {
     bytes_received: u64,
     bytes_sent: u64,
-    /// Requests served: times a short flow turned from receive to send.
+    /// Requests served: how often a short flow turned from receiving to sending.
     messages: u64,
     #[serde(flatten)]
     class: Class,
 }
 
 impl Report {
-    /// The metrics of what happened between two readings.
+    /// The metrics of the time between two readings.
     pub(crate) fn new(
         plan: &Plan,
         cgroup: Option<String>,
@@ -191,21 +191,24 @@ impl fmt::Display for Report {
         };
         writeln!(f, "{:.1} s under {} on {}", self.duration_s, self.scheduler, self.kernel)?;
         if let Some(cgroup) = &self.cgroup {
-            writeln!(f, "traffic of cgroup {cgroup} only; all else counts as without traffic")?;
+            writeln!(
+                f,
+                "only the traffic of cgroup {cgroup}; other threads count as threads without traffic"
+            )?;
         }
         for nic in &self.nics {
             writeln!(f, "NIC {}: NIC-local CPUs {}", nic.name, nic.local_cpus)?;
         }
         if self.nics.is_empty() {
-            writeln!(f, "no NIC whose place is known: placement shares need one")?;
+            writeln!(f, "no NIC with a known place: placement shares need one")?;
         }
         let (long, short) = (&self.long, &self.short);
         let (waited, sizes) = (self.napi_to_copy.as_ref(), self.skb_size.as_ref());
         for (name, value) in [
-            ("long-flow bytes copied NIC-local", percent(self.local_share)),
+            ("long-flow bytes copied near the NIC", percent(self.local_share)),
             ("  ... on the home CPU", percent(self.home_share)),
-            ("  ... under the home's cache", percent(self.llc_share)),
-            ("long-flow CPU time mixed with short", percent(self.mixed_share)),
+            ("  ... under the home CPU's cache", percent(self.llc_share)),
+            ("long-flow CPU time mixed with RPCs", percent(self.mixed_share)),
             ("throughput per core, long flows", rate(self.throughput_per_core, "MB/CPU-s", 1e6)),
             ("RPCs per CPU-second, short flows", rate(self.rpcs_per_cpu_second, "/CPU-s", 1.0)),
             ("from NAPI to copy, median", rate(waited.map(|it| it.p50_us), "µs", 1.0)),
@@ -238,6 +241,6 @@ impl fmt::Display for Report {
                 class.migrations_per_s
             )?;
         }
-        writeln!(f, "in all   {:>21.2} softirq, {:.2} irq", self.softirq_s, self.irq_s)
+        writeln!(f, "total    {:>21.2} softirq, {:.2} irq", self.softirq_s, self.irq_s)
     }
 }

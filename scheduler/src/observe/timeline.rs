@@ -1,4 +1,4 @@
-//! What each CPU did in each interval of an observation.
+//! What each CPU did in each step of an observation.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use steer_bpf::intf::{
 };
 use steer_topology::CpuSet;
 
-/// Shares of each interval, per CPU.
+/// Shares of each step, per CPU.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Timeline {
     interval_s: f64,
@@ -17,7 +17,7 @@ pub(crate) struct Timeline {
     before: Vec<observed_cpu>,
 }
 
-/// One CPU: its share of each interval by class, 0 to 1; what is missing to 1 is idle time.
+/// One CPU: its share of each step by class, 0 to 1. The rest is idle time.
 #[derive(Clone, Debug, Serialize)]
 struct CpuTimeline {
     cpu: u32,
@@ -28,7 +28,7 @@ struct CpuTimeline {
 }
 
 impl Timeline {
-    /// An empty timeline of the `online` CPUs from the reading `before` on.
+    /// An empty timeline of the `online` CPUs that starts with the reading `before`.
     pub(crate) fn new(interval: Duration, online: &CpuSet, before: &[observed_cpu]) -> Self {
         let cpus = online
             .iter()
@@ -52,7 +52,7 @@ impl Timeline {
             };
             let share = |before: u64, now: u64| {
                 let ns = now.saturating_sub(before) as f64;
-                // three digits are what a plot can show
+                // a plot can show three digits
                 (ns / self.interval_s / 1e6).round().min(1000.0) / 1000.0
             };
             let run = |class: u32| share(before.run_ns[class as usize], now.run_ns[class as usize]);

@@ -7,14 +7,15 @@ use clap::{Args, Subcommand};
 /// The `policy` commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Check policy files: every error at once, as file:line:column. Needs no root and no
+    /// Check policy files. Prints every error at once, as file:line:column. Needs no root and no
     /// sched_ext.
     Check(CheckArgs),
-    /// Print what the policy files come to on this host: policies, and the cgroups they hold for.
+    /// Print the policies of this host, and the cgroups each one applies to.
     Show(ShowArgs),
-    /// Say which rule gives a cgroup or a process each of its values, and which rules it outvoted.
+    /// For a cgroup or a process, print each value, the rule that set it, and the rules it
+    /// overrides.
     Explain(ExplainArgs),
-    /// Print the JSON Schema of policy files, for editors and other checkers.
+    /// Print the JSON Schema of policy files, for editors and other tools.
     Schema,
     /// Print a commented policy file to start from.
     #[command(after_help = "\
@@ -37,7 +38,7 @@ Examples:
   scx_steer policy check policy.d/           a folder, in CI
   scx_steer policy check --json web.toml | jq '.problems[].message'")]
 pub(crate) struct CheckArgs {
-    /// Files, or folders with *.toml, checked as one set in this order.
+    /// Files, or folders of *.toml files. They are checked as one set, in this order.
     #[arg(value_name = "PATHS", conflicts_with = "policy")]
     pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -78,7 +79,7 @@ Examples:
   scx_steer policy explain system.slice/nginx.service
   scx_steer policy explain user.slice/user-1000.slice --process iperf3")]
 pub(crate) struct ExplainArgs {
-    /// A process id, or the path of a cgroup from the cgroup2 root.
+    /// A process id, or the path of a cgroup, counted from the cgroup2 root.
     #[arg(value_name = "PID|CGROUP")]
     pub(crate) target: Target,
     /// Explain for processes of this name in the cgroup.
@@ -91,18 +92,18 @@ pub(crate) struct ExplainArgs {
     pub(crate) json: bool,
 }
 
-/// Which policy files.
+/// The policy files to use.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArg {
-    /// A policy file, or a folder of them, instead of /etc/scx_steer/policy.d.
+    /// A policy file, or a folder of policy files, instead of /etc/scx_steer/policy.d.
     #[arg(long, value_name = "PATH")]
     pub(crate) policy: Option<PathBuf>,
 }
 
-/// Where the cgroups are.
+/// Where to find the cgroups.
 #[derive(Debug, Args)]
 pub(crate) struct RootArg {
-    /// The folder to take for the root of the cgroup tree, instead of the cgroup2 mount.
+    /// The folder to use as root of the cgroup tree, instead of the cgroup2 mount.
     #[arg(long, value_name = "DIR")]
     pub(crate) cgroup_root: Option<PathBuf>,
 }
@@ -112,14 +113,14 @@ pub(crate) struct RootArg {
 pub(crate) enum Target {
     /// A process.
     Process(NonZeroU32),
-    /// A cgroup: its path without slashes around.
+    /// A cgroup: its path, without leading and trailing slashes.
     Cgroup(String),
 }
 
 impl FromStr for Target {
     type Err = String;
 
-    /// Bare digits are a process id; a cgroup of such a name can be written with a slash.
+    /// Bare digits are a process id. A cgroup with such a name can be written with a slash.
     fn from_str(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("write a process id or the path of a cgroup; the root cgroup is /".into());

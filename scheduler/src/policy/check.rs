@@ -6,7 +6,7 @@ use steer_policy::{CgroupTree, Files, Problem, Settings, Severity, Trust};
 
 use super::{args::CheckArgs, load};
 
-/// Prints all problems; an error if one of them is.
+/// Prints all problems. Fails if one of them is an error.
 pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     let files = if args.paths.is_empty() {
         load::files(args.policy.policy.as_deref())
@@ -15,7 +15,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
         args.paths.iter().for_each(|path| files.add(path, Trust::Advised));
         files
     };
-    // Without cgroups: what the rules come to is tried on paths made from their patterns.
+    // There are no cgroups here, so the rules are tried on paths made from their own patterns.
     let result = load::effective(&files, Settings::default(), &CgroupTree::default());
     let (problems, rules) = match &result {
         Ok(effective) => (effective.set().warnings(), Some(effective.set().rules().len())),
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<()> {
     Ok(())
 }
 
-/// A number of things, as in `1 rule`, `2 rules`.
+/// A number with its noun: `1 rule`, `2 rules`.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }

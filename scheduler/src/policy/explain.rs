@@ -13,9 +13,9 @@ use super::{
     threads,
 };
 
-/// Prints where each value of a cgroup or process comes from.
+/// Prints the origin of each value of a cgroup or process.
 pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
-    // Bad arguments are said before bad files.
+    // Report bad arguments before bad files.
     let (cgroup, process) = match (&args.target, &args.process) {
         (Target::Process(_), Some(_)) => bail!("--process goes with a cgroup, not with a PID"),
         (Target::Process(pid), None) => {
@@ -25,7 +25,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         (Target::Cgroup(path), name) => (path.clone(), name.clone()),
     };
     if let Some(name) = process.as_deref().filter(|name| name.len() > MAX_PROCESS_NAME) {
-        bail!("no process is called {name}: the kernel keeps {MAX_PROCESS_NAME} bytes");
+        bail!(
+            "no process can be called {name}: the kernel keeps {MAX_PROCESS_NAME} bytes of a name"
+        );
     }
     let files = load::files(args.policy.policy.as_deref());
     let effective = load::effective(&files, Settings::default(), &CgroupTree::default())?;
@@ -43,26 +45,29 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     match (live, &args.target) {
         (Some(live), _) => print!("\n{}", threads::text(&live)?),
         (None, Target::Process(_)) => {
-            println!("\nits threads' classes are known to root while scx_steer is in force");
+            println!(
+                "\nas root, while scx_steer is in force, this also shows the class of each thread"
+            );
         }
         (None, Target::Cgroup(_)) => {}
     }
     Ok(())
 }
 
-/// All of it, for scripts.
+/// The whole answer as JSON, for scripts.
 #[derive(Serialize)]
 struct Explained<'a> {
     #[serde(flatten)]
     explanation: &'a Explanation,
-    /// What the scheduler in force makes of the process's threads, if there is one to ask.
+    /// How the scheduler in force treats the process's threads; absent if none is in force.
     threads: Option<&'a [threads::LiveThread]>,
 }
 
 fn text(explanation: &Explanation) -> Result<String> {
     let mut out = String::new();
     writeln!(out, "cgroup   /{}", explanation.cgroup)?;
-    writeln!(out, "process  {}", explanation.process.as_deref().unwrap_or("(any no rule names)"))?;
+    let process = explanation.process.as_deref().unwrap_or("(any that no rule names)");
+    writeln!(out, "process  {process}")?;
     writeln!(out)?;
     for value in &explanation.values {
         let shown = value.value.as_deref().unwrap_or("(not set)");
@@ -72,8 +77,8 @@ fn text(explanation: &Explanation) -> Result<String> {
             writeln!(
                 out,
                 "{:<12} {:<12} {}",
-                "",
-                format!("not {}", outvoted.value),
+                "  overrides",
+                outvoted.value,
                 origin(&outvoted.from)
             )?;
         }

@@ -1,5 +1,5 @@
-//! The policy while the scheduler is in force: loaded, reloaded when files change or at SIGHUP,
-//! and kept up with the cgroups that come and go.
+//! The policy while the scheduler is in force. It is loaded, reloaded when files change or at SIGHUP,
+//! and follows cgroups that come and go.
 
 use std::{
     fmt::Display,
@@ -15,22 +15,24 @@ use super::{check::count, load, watch::Watch};
 use crate::cgroups;
 use crate::{signals::Flag, status::PolicyStatus, translate};
 
-/// The policy files and what they come to.
+/// The policy files and the policies that they make.
 pub(crate) struct LivePolicy {
     path: Option<PathBuf>,
     mount: Option<PathBuf>,
     effective: Effective,
+    /// How many policies of `effective` the kernel side has; a new cgroup may add one.
+    in_force: usize,
     watch: Option<Watch>,
     reload: Flag,
     status: PolicyStatus,
 }
 
 impl LivePolicy {
-    /// Loads the files at `path`, or the installed ones; `reload` asks for them anew. `settings`
-    /// hold where they say nothing.
+    /// Loads the files at `path`, or the installed ones. `reload` asks for them again later.
+    /// `settings` hold where the files say nothing.
     ///
     /// # Errors
-    /// All that is wrong with the files: with those, nothing is loaded.
+    /// All that is wrong with the files. Nothing is loaded then.
     pub(crate) fn load(path: Option<PathBuf>, settings: Settings, reload: Flag) -> Result<Self> {
         let files = load::files(path.as_deref());
         let mount = match cgroups::mount_point() {
@@ -47,16 +49,18 @@ impl LivePolicy {
         let watch = Watch::start(&watched)
             .inspect_err(|error| warn!("reload with SIGHUP after a change: {error:#}"))
             .ok();
-        Ok(Self { path, mount, effective, watch, reload, status: PolicyStatus::default() })
+        let status = PolicyStatus::default();
+        Ok(Self { path, mount, effective, in_force: 0, watch, reload, status })
     }
 
-    /// Puts the policy in force, whatever was before.
+    /// Puts the policy in force in place of the one before, all or nothing.
     ///
     /// # Errors
-    /// The kernel refused.
+    /// The kernel refused a step: the policy before holds.
     pub(crate) fn apply(&mut self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
         let pools = Pools::new(plan, self.effective.policies());
         scheduler.set_policies(&translate::policies(&self.effective, &pools, plan))?;
+        self.in_force = self.effective.policies().len();
         self.status.shortfalls = pools.shortfalls.iter().map(ToString::to_string).collect();
         for shortfall in &self.status.shortfalls {
             warn!("policy: {shortfall}");
@@ -71,7 +75,7 @@ impl LivePolicy {
         Ok(())
     }
 
-    /// What became of the files so far.
+    /// The files in force, and what became of reloads so far.
     pub(crate) fn status(&self) -> PolicyStatus {
         let set = self.effective.set();
         PolicyStatus {
@@ -82,7 +86,7 @@ impl LivePolicy {
         }
     }
 
-    /// What holds where no rule says anything.
+    /// The settings where no rule says anything.
     pub(crate) fn settings(&self) -> &Settings {
         self.effective.settings()
     }
@@ -92,10 +96,11 @@ impl LivePolicy {
         !self.effective.set().rules().is_empty()
     }
 
-    /// Does what is due: reloads changed files, follows cgroups.
+    /// Reloads changed files and follows cgroups, as is due.
     ///
     /// # Errors
-    /// The kernel refused a table. Bad files are no error: the old ones stay in force.
+    /// The kernel refused an entry of a table. Bad files or a swap that fails are no error: the old
+    /// policy stays in force.
     pub(crate) fn follow(&mut self, scheduler: &mut Scheduler<'_>, plan: &Plan) -> Result<()> {
         let changed = self.watch.as_ref().is_some_and(|watch| watch.changes().try_recv().is_ok());
         if self.reload.take() || changed {
@@ -106,7 +111,6 @@ impl LivePolicy {
             warn!("too many cgroups came and went at once: reading them all again");
             return self.reload(scheduler, plan);
         }
-        let policies = self.effective.policies().len();
         let mut placed = Vec::new();
         for event in events {
             if event.gone {
@@ -120,15 +124,20 @@ impl LivePolicy {
             match self.effective.add(event.id, &path) {
                 Ok(policy) => placed.push((event.id, policy)),
                 Err(problem) => {
-                    // policies that no cgroup has any more fill the table: start it afresh
+                    // unused policies fill the table: start a new one
                     error!("policy: {problem}; its parent's holds for /{path} until a reload");
                     return self.reload(scheduler, plan);
                 }
             }
         }
-        // a policy that is new may name a new pool
-        if self.effective.policies().len() > policies {
-            return self.apply(scheduler, plan);
+        // a new policy may name a new pool
+        if !placed.is_empty() && self.effective.policies().len() > self.in_force {
+            if let Err(error) = self.apply(scheduler, plan) {
+                error!(
+                    "policy: {error:#}; the parent's holds for new cgroups until the next change"
+                );
+            }
+            return Ok(());
         }
         for (id, policy) in placed {
             scheduler.set_cgroup(id, (policy != 0).then_some(policy))?;
@@ -141,6 +150,7 @@ impl LivePolicy {
         let tree = tree(self.mount.as_deref())?;
         match load::effective(&files, self.settings().clone(), &tree) {
             Ok(effective) => {
+                // `in_force` changes only if the swap succeeds
                 let old = std::mem::replace(&mut self.effective, effective);
                 match self.apply(scheduler, plan) {
                     Ok(()) => {

@@ -1,11 +1,11 @@
-//! From a path to the effective policy of this host. To reload is to load again: who has the old
-//! one keeps it until the new one is there.
+//! Loads the effective policy of this host from a path. A reload is a second load: the caller
+//! keeps the old policy until the new one is complete.
 
 use std::path::Path;
 
 use steer_policy::{CgroupTree, Effective, Files, PolicySet, Problems, Settings, Trust};
 
-/// The files that the scheduler loads: those of `path`, or of the default folder.
+/// The files to load: those at `path`, or those of the default folder.
 pub(crate) fn files(path: Option<&Path>) -> Files {
     match path {
         None => Files::load_default(),
@@ -17,10 +17,10 @@ pub(crate) fn files(path: Option<&Path>) -> Files {
     }
 }
 
-/// What `files` come to for the cgroups in `tree`; `settings` hold where they say nothing.
+/// The policy that `files` give the cgroups in `tree`. `settings` are the defaults.
 ///
 /// # Errors
-/// All that is wrong with them.
+/// Everything that is wrong with the files.
 pub(crate) fn effective(
     files: &Files,
     settings: Settings,

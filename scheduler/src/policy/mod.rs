@@ -1,4 +1,4 @@
-//! `scx_steer policy`: check the policy files, say what they come to on this host, and why.
+//! `scx_steer policy`: checks the policy files, and shows and explains their effect on this host.
 
 mod args;
 mod check;

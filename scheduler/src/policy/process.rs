@@ -1,4 +1,4 @@
-//! What a policy asks of a process: its cgroup and its name.
+//! What policy rules look at in a process: its cgroup and its name.
 
 use std::{fs, io::ErrorKind, num::NonZeroU32};
 
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 /// A process.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Process {
-    /// Path of its cgroup from the cgroup2 root; empty for the root.
+    /// Path of its cgroup, counted from the cgroup2 root; empty for the root.
     pub(super) cgroup: String,
     /// Name of its first thread, at most 15 bytes.
     pub(super) name: String,
@@ -42,12 +42,10 @@ impl Process {
 /// The cgroup2 path in a /proc/PID/cgroup (cgroups(7)).
 fn cgroup(text: &str) -> Result<String> {
     let Some(path) = text.lines().find_map(|line| line.strip_prefix("0::/")) else {
-        bail!("the process is in no cgroup of version 2: is cgroup2 mounted?");
+        bail!("the process is not in a cgroup of version 2: is cgroup2 mounted?");
     };
     if path.starts_with("..") {
-        bail!(
-            "the process is in /{path}, outside of the cgroups visible here (a cgroup namespace)"
-        );
+        bail!("the process is in /{path}, outside the cgroups visible here (a cgroup namespace)");
     }
     Ok(path.strip_suffix(" (deleted)").unwrap_or(path).to_string())
 }

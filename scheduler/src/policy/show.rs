@@ -11,7 +11,7 @@ use steer_policy::{
 use super::{args::ShowArgs, check::count, load};
 use crate::cgroups;
 
-/// Prints what the policy files come to for the cgroups of this host.
+/// Prints the policies of this host and the cgroups each one applies to.
 pub(crate) fn run(args: &ShowArgs) -> Result<()> {
     let files = load::files(args.policy.policy.as_deref());
     let root = match &args.root.cgroup_root {
@@ -33,11 +33,11 @@ pub(crate) fn run(args: &ShowArgs) -> Result<()> {
 #[derive(Serialize)]
 struct Shown<'a> {
     files: &'a [String],
-    /// Most specific first.
+    /// The rules, most specific first.
     rules: Vec<ShownRule<'a>>,
     /// The first is the default.
     policies: Vec<ShownPolicy<'a>>,
-    /// How many cgroups there are in all.
+    /// The number of all cgroups.
     cgroups: usize,
 }
 
@@ -47,7 +47,7 @@ struct ShownRule<'a> {
     cgroup: String,
     process: Option<String>,
     sets: &'a Sets,
-    /// How many cgroups it applies to, with those below the ones it matches.
+    /// How many cgroups it applies to: those it matches and all below them.
     cgroups: usize,
 }
 
@@ -147,11 +147,11 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Settings on one line.
+/// The settings on one line.
 fn settings(sets: &Sets) -> String {
     let entries: Vec<_> = sets.entries().map(|(key, value)| format!("{key} = {value}")).collect();
     match entries.is_empty() {
-        true => "as by default".into(),
+        true => "all defaults".into(),
         false => entries.join(", "),
     }
 }

@@ -1,4 +1,4 @@
-//! The live part of `policy explain`: what the scheduler in force makes of a process's threads.
+//! The live part of `policy explain`: how the scheduler in force treats a process's threads.
 
 use std::{fmt::Write, fs, num::NonZeroU32};
 
@@ -6,32 +6,32 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use steer_bpf::{Threads, intf};
 
-/// One thread as the scheduler sees it now.
+/// One thread as the scheduler sees it.
 #[derive(Debug, Serialize)]
 pub(super) struct LiveThread {
     tid: u32,
     name: String,
-    /// The CPU it runs on or ran on last.
+    /// The CPU it runs on, or ran on last.
     cpu: Option<u32>,
-    /// What its traffic makes it; a policy may declare another.
+    /// Its class by traffic. A policy may declare another class.
     class: &'static str,
-    /// Estimated CPU cost of the long and short flows it moved lately, in ns.
+    /// Estimated CPU cost of its recent long and short flows, in ns.
     long_cost_ns: u64,
     short_cost_ns: u64,
-    /// Bytes of the bursts it moved last, the newest first.
+    /// Bytes of its last bursts, newest first.
     last_bursts: Vec<u64>,
-    /// Where softirq processes most of its long-flow packets.
+    /// The CPU where softirq processes most of its long-flow packets.
     home_cpu: Option<i32>,
-    /// Where it was last sent, if by its packets.
+    /// The CPU it was last sent to because of its packets.
     target_cpu: Option<i32>,
-    /// Whether it was sent away from a home that had too much to do.
+    /// Whether it was sent away because its home CPU was full.
     spilled: bool,
 }
 
-/// The threads of `pid`; `None` while no scx_steer is in force, or without the rights to ask it.
+/// The threads of `pid`. `None` if no scx_steer is in force, or if the caller may not ask it.
 ///
 /// # Errors
-/// The process has ended, or the kernel refused.
+/// The process has ended, or the kernel refused the question.
 pub(super) fn read(pid: NonZeroU32) -> Result<Option<Vec<LiveThread>>> {
     let Some(known) = Threads::find()? else { return Ok(None) };
     let folder = format!("/proc/{pid}/task");
@@ -50,7 +50,7 @@ pub(super) fn read(pid: NonZeroU32) -> Result<Option<Vec<LiveThread>>> {
 impl LiveThread {
     fn new(folder: &str, tid: u32, task: &intf::task_ctx) -> Self {
         let read = |file: &str| fs::read_to_string(format!("{folder}/{tid}/{file}")).ok();
-        // proc_pid_stat(5): field 39, counted after the name, which may hold anything
+        // proc_pid_stat(5): field 39, counted after the name, which may contain anything
         let cpu = read("stat")
             .and_then(|stat| stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok());
         Self {
@@ -62,17 +62,17 @@ impl LiveThread {
             short_cost_ns: task.load.short_ns,
             last_bursts: bursts(task),
             home_cpu: (task.home.bytes > 0).then_some(task.home.cpu),
-            target_cpu: (task.target >= 0).then_some(task.target),
+            target_cpu: (task.target_cpu >= 0).then_some(task.target_cpu),
             spilled: task.spilled,
         }
     }
 }
 
-/// The kept bursts, the newest first.
+/// The bursts on record, newest first.
 fn bursts(task: &intf::task_ctx) -> Vec<u64> {
-    let kept = task.bursts.len();
+    let kept = task.burst_bytes.len();
     let newest = task.newest_burst as usize;
-    let older = (0..kept).map(|age| task.bursts[newest.wrapping_sub(age) % kept]);
+    let older = (0..kept).map(|age| task.burst_bytes[newest.wrapping_sub(age) % kept]);
     older.take_while(|bytes| *bytes > 0).collect()
 }
 
@@ -108,7 +108,7 @@ pub(super) fn text(threads: &[LiveThread]) -> Result<String> {
                 .map(|bytes| bytes.div_ceil(1024).to_string())
                 .collect::<Vec<_>>()
                 .join(" "),
-            if t.spilled { "  (its home is full)" } else { "" },
+            if t.spilled { "  (its home CPU is full)" } else { "" },
         )?;
     }
     Ok(out)

@@ -1,5 +1,5 @@
-//! Says when the policy files may have changed. It watches folders, not files: editors and
-//! configuration managers put a new file in the old one's place.
+//! Reports when the policy files may have changed. It watches folders instead of files, because
+//! editors and configuration managers replace a file with a new one.
 
 use std::{
     collections::HashMap,
@@ -20,13 +20,13 @@ use rustix::{
     io::Errno,
 };
 
-/// Changes often come in bursts (an editor, a checkout): they are reported once none has come for
-/// so long ...
+/// Changes often come in groups (an editor, a checkout). A report waits until no change came for
+/// this long ...
 const QUIET: Duration = Duration::from_millis(100);
-/// ... or so many came that waiting for an end is no use.
+/// ... but at most this many times, in case changes never stop.
 const MAX_PAUSES: usize = 20;
 
-/// A watch over the policy files; ends when it is dropped.
+/// A watch over the policy files. It ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
     changes: Receiver<()>,
@@ -35,17 +35,17 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches `path`, a folder or a file, whether it exists already or not. What a symbolic link
-    /// outside of the folder points to is not watched.
+    /// Watches `path`, a folder or a file, which need not exist yet. Targets of symbolic links
+    /// outside the folder are not watched.
     ///
     /// # Errors
-    /// The kernel has no more watches for this user, or a folder above `path` cannot be read.
+    /// The kernel allows this user no more watches, or a folder above `path` cannot be read.
     pub(crate) fn start(path: &Path) -> Result<Self> {
         let path = std::path::absolute(path).context("watching the policy files")?;
         let watched = Watched::arm(&path)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC).context("watching the policy files")?;
         let stopped = stop.try_clone().context("watching the policy files")?;
-        // One pending change says all that many would.
+        // One pending report is enough for any number of changes.
         let (sender, changes) = bounded(1);
         let thread = thread::Builder::new()
             .name("policy-watch".into())
@@ -58,7 +58,7 @@ impl Watch {
         Ok(Self { changes, stop, thread: Some(thread) })
     }
 
-    /// Receives after each change that may concern the policy.
+    /// Receives a message after each change that may concern the policy.
     pub(crate) fn changes(&self) -> &Receiver<()> {
         &self.changes
     }
@@ -66,7 +66,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // Only a full eventfd could refuse this, and then the thread ends too.
+        // This can only fail if the eventfd is full, and then the thread ends as well.
         let _ = rustix::io::write(&self.stop, &1u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -74,7 +74,7 @@ impl Drop for Watch {
     }
 }
 
-/// Reports changes until stopped.
+/// Reports changes until it is stopped.
 fn follow(path: &Path, mut watched: Watched, stop: &OwnedFd, changes: &Sender<()>) -> Result<()> {
     while watched.wait(stop, None)? {
         if !watched.drain()? {
@@ -86,8 +86,8 @@ fn follow(path: &Path, mut watched: Watched, stop: &OwnedFd, changes: &Sender<()
             }
             watched.drain()?;
         }
-        // Anew, as the folder itself may have come, gone or been replaced; and before the report,
-        // so that what changes while the files are read is reported again.
+        // Watch anew, because the folder itself may have been created, removed or replaced. Do it
+        // before the report, so that changes made while the files are read are reported again.
         watched = Watched::arm(path)?;
         if changes.try_send(()).is_err_and(|error| error.is_disconnected()) {
             break;
@@ -96,17 +96,17 @@ fn follow(path: &Path, mut watched: Watched, stop: &OwnedFd, changes: &Sender<()
     Ok(())
 }
 
-/// The folders that are watched just now: that of the policy, as far as it exists, and all above
-/// it, as any of them may be replaced.
+/// The folders that are watched now: the policy folder, if it exists, and every folder above it,
+/// because any of them may be replaced.
 struct Watched {
     inotify: OwnedFd,
-    /// The only name that matters in each of them, by watch descriptor; `None`: all do.
+    /// By watch descriptor: the one name that matters in this folder, or `None` if all names do.
     names: HashMap<i32, Option<OsString>>,
 }
 
 impl Watched {
-    /// Watches the absolute `path`, from the root down: what is created below a folder meanwhile
-    /// is either found here or seen as an event.
+    /// Watches the absolute `path`, from the root down. So a folder that is created meanwhile is
+    /// either found here or seen as an event.
     fn arm(path: &Path) -> Result<Self> {
         let flags = CreateFlags::CLOEXEC | CreateFlags::NONBLOCK;
         let inotify = inotify::init(flags).context("inotify_init1")?;
@@ -127,9 +127,9 @@ impl Watched {
             let below = components.peek().map(|below| below.as_os_str().to_os_string());
             match inotify::add_watch(&inotify, &folder, mask) {
                 Ok(watch) => drop(names.insert(watch, below)),
-                // It is a file, or not there yet.
+                // It is a file, or does not exist yet.
                 Err(Errno::NOTDIR | Errno::NOENT) if !names.is_empty() => break,
-                // A folder that may be passed through but not read: its replacement goes unseen.
+                // This folder may be entered but not read, so its replacement is not noticed.
                 Err(Errno::ACCESS) if below.is_some() => {}
                 Err(error) => {
                     return Err(error).with_context(|| format!("watching {}", folder.display()));
@@ -139,7 +139,7 @@ impl Watched {
         Ok(Self { inotify, names })
     }
 
-    /// Waits for an event, `timeout` at most. False when there was none or `stop` was raised.
+    /// Waits for an event, at most `timeout`. False if none came or `stop` was raised.
     fn wait(&self, stop: &OwnedFd, timeout: Option<Duration>) -> Result<bool> {
         let timeout = timeout.map(Timespec::try_from).transpose()?;
         loop {
@@ -153,7 +153,7 @@ impl Watched {
         }
     }
 
-    /// Takes all events; whether one of them matters.
+    /// Takes all events. True if one of them matters.
     fn drain(&self) -> Result<bool> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = inotify::Reader::new(&self.inotify, &mut buffer);
@@ -163,7 +163,7 @@ impl Watched {
                 Ok(event) => {
                     matters |= match (event.file_name(), self.names.get(&event.wd())) {
                         (Some(given), Some(Some(name))) => given.to_bytes() == name.as_bytes(),
-                        // About a folder itself, or all names matter, or events were lost.
+                        // The event is about a folder, or all names matter, or events were lost.
                         _ => true,
                     };
                 }
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// Long enough for any machine; a test that passes does not wait for it.
+    /// Long enough for any machine. Only a failing test waits this long.
     const PATIENCE: Duration = Duration::from_secs(30);
 
     fn changed(watch: &Watch) {

@@ -1,4 +1,4 @@
-//! Machines at and beyond the bounds of the tables, and what is said then.
+//! Machines at and beyond the bounds of the tables, and the messages for them.
 
 mod topologies;
 
@@ -8,7 +8,7 @@ use steer_policy::{CpuPlace, PlannedNic};
 
 use super::*;
 
-/// As many CPUs as numbers, caches and NICs; the last CPU has the last of each.
+/// A machine with so many CPUs, caches and NICs. The last CPU has the last cache and all NICs.
 fn machine(cpus: u32, llcs: u32, nics: u32) -> Plan {
     let place = |cpu: u32| CpuPlace {
         llc: cpu.saturating_sub(cpus - llcs),
@@ -61,24 +61,24 @@ fn a_machine_beyond_a_limit_is_refused_with_what_helps() {
     assert_eq!(
         refusal(&machine(cpus + 1, 1, 1)),
         format!(
-            "this machine has 1025 CPU numbers; this build of scx_steer is made for 1024: {raise}"
+            "this machine has 1025 CPU numbers; this build of scx_steer supports 1024: {raise}"
         )
     );
     assert_eq!(
         refusal(&machine(cpus, llcs + 1, 1)),
         format!(
             "this machine has 257 last-level caches; \
-             this build of scx_steer is made for 256: {raise}"
+             this build of scx_steer supports 256: {raise}"
         )
     );
     assert_eq!(
         refusal(&machine(cpus, llcs, nics + 1)),
-        "this machine has 65 NICs; this build of scx_steer is made for 64: \
+        "this machine has 65 NICs; this build of scx_steer supports 64: \
          move spare ones to another network namespace"
     );
 }
 
-/// Few CPUs, but one of them with a high number: it is the number that counts.
+/// Few CPUs, but one of them with a high number: the tables are indexed by CPU number.
 #[test]
 fn a_high_number_is_a_large_machine() {
     let mut sparse = machine(2, 1, 0);

@@ -1,5 +1,5 @@
-//! From hwloc's object tree to plain data. Every CPU is asked for its ancestors: that works for
-//! any nesting of caches, nodes and packages, where a walk downwards has to know the order.
+//! Turns hwloc's object tree into plain data. It asks every CPU for its ancestors. This works for
+//! any nesting of caches, nodes and packages, while a walk downwards must know the nesting.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::CStr;
@@ -14,7 +14,7 @@ use super::seats::{Seat, seats};
 use crate::cpuset::{CpuSet, MAX_CPU};
 use crate::machine::{Core, Cpu, Llc, Machine, Node, Package, Source};
 
-/// What hwloc knows: the machine, still without NICs, and where its NICs sit.
+/// What hwloc knows: the machine, still without NICs, and the places of its NICs.
 #[derive(Debug)]
 pub(crate) struct Described {
     /// The machine; its list of NICs is empty.
@@ -24,7 +24,7 @@ pub(crate) struct Described {
 }
 
 /// Turns a topology into plain data. `kernel_nodes` has the CPUs of every node as the kernel sees
-/// them; without it they are derived, see [`nodes_of_cpus`].
+/// them. Without it, [`nodes_of_cpus`] derives them.
 pub(crate) fn describe(
     topology: &Topology,
     source: Source,
@@ -60,13 +60,13 @@ fn online_cpus(topology: &Topology) -> CpuSet {
     topology.objects_with_type(ObjectType::PU).filter_map(|pu| small(pu.os_index()?)).collect()
 }
 
-/// CPUs of which hwloc knows that they exist and nothing more.
+/// CPUs of which hwloc only knows that they exist.
 fn offline_cpus(topology: &Topology, online: &CpuSet) -> CpuSet {
     let known = topology.complete_cpuset();
     (0..=MAX_CPU).filter(|&cpu| known.is_set(cpu as usize) && !online.contains(cpu)).collect()
 }
 
-/// The packages, caches and cores met so far while going through the CPUs.
+/// The packages, caches and cores found so far while going through the CPUs.
 #[derive(Default)]
 struct Parts {
     packages: Collected<Package>,
@@ -75,10 +75,10 @@ struct Parts {
 }
 
 impl Parts {
-    /// Describes one CPU and enters it into the parts it belongs to.
+    /// Describes one CPU, and adds it to the parts it belongs to.
     fn cpu(&mut self, pu: &TopologyObject, id: u32, node: Option<u32>) -> Cpu {
         let ancestor = |kind| pu.ancestors().find(|object| object.object_type() == kind);
-        // Where hwloc sees no cores, the CPU stands for its own.
+        // If hwloc sees no cores, each CPU is its own core.
         let core = ancestor(ObjectType::Core);
         let core = self.cores.index(core.unwrap_or(pu), |object| Core {
             id: core.and(object.os_index()).and_then(small),
@@ -101,7 +101,7 @@ impl Parts {
     }
 }
 
-/// Plain values made from hwloc objects, one for each object, in the order first met.
+/// Plain values made from hwloc objects, one for each object, in the order found.
 struct Collected<T> {
     items: Vec<T>,
     seen: HashMap<TopologyObjectID, usize>,
@@ -114,7 +114,7 @@ impl<T> Default for Collected<T> {
 }
 
 impl<T> Collected<T> {
-    /// The index of `object`'s value, made now if the object is new.
+    /// The index of `object`'s value. Makes the value if the object is new.
     fn index(&mut self, object: &TopologyObject, make: impl FnOnce(&TopologyObject) -> T) -> usize {
         *self.seen.entry(object.global_persistent_index()).or_insert_with(|| {
             self.items.push(make(object));
@@ -128,8 +128,8 @@ fn new_package(object: &TopologyObject) -> Package {
     Package { id: object.os_index().and_then(small), model, cpus: CpuSet::new() }
 }
 
-/// The object as a last-level cache, if it is a cache that can be one. L1 cannot: where only L1 is
-/// known, the others are missing from the description, not from the machine.
+/// The object as a last-level cache, if it can be one. An L1 cannot: if only L1 is known, the
+/// description lacks the others, not the machine.
 fn new_llc(object: &TopologyObject) -> Option<(&TopologyObject, Llc)> {
     let Some(ObjectAttributes::Cache(cache)) = object.attributes() else { return None };
     let level = u8::try_from(cache.depth()).ok()?;
@@ -143,17 +143,17 @@ fn new_llc(object: &TopologyObject) -> Option<(&TopologyObject, Llc)> {
 }
 
 /// The node of every CPU, from hwloc's sets alone. hwloc also gives a memory tier without CPUs the
-/// CPUs it is near to, so several nodes can claim a CPU: the one that claims the fewest CPUs has
-/// it, then the one with the lowest number, since Linux numbers nodes with CPUs first.
+/// CPUs near it, so several nodes can list the same CPU. The node with the fewest CPUs gets it,
+/// then the one with the lowest number, because Linux numbers nodes with CPUs first.
 fn nodes_of_cpus(topology: &Topology, online: &CpuSet) -> BTreeMap<u32, u32> {
-    let mut claims: Vec<(usize, u32, CpuSet)> = topology
+    let mut candidates: Vec<(usize, u32, CpuSet)> = topology
         .objects_with_type(ObjectType::NUMANode)
         .filter_map(|node| Some((small(node.os_index()?)?, cpus_of(node, online))))
         .map(|(id, cpus)| (cpus.len(), id, cpus))
         .collect();
-    claims.sort();
+    candidates.sort();
     let mut node_of = BTreeMap::new();
-    for (_, id, cpus) in claims {
+    for (_, id, cpus) in candidates {
         for cpu in cpus.iter() {
             node_of.entry(cpu).or_insert(id);
         }
@@ -161,14 +161,14 @@ fn nodes_of_cpus(topology: &Topology, online: &CpuSet) -> BTreeMap<u32, u32> {
     node_of
 }
 
-/// From the CPUs of each node to the node of each CPU.
+/// Turns the CPUs of each node into the node of each CPU.
 fn invert(nodes: &BTreeMap<u32, CpuSet>) -> BTreeMap<u32, u32> {
     nodes.iter().flat_map(|(&id, cpus)| cpus.iter().map(move |cpu| (cpu, id))).collect()
 }
 
 /// The online CPUs of an object.
 pub(super) fn cpus_of(object: &TopologyObject, online: &CpuSet) -> CpuSet {
-    // Asked one by one: a set in a damaged file can be infinite.
+    // Ask CPU by CPU, because a set in a damaged file can be infinite.
     let Some(set) = object.cpuset() else { return CpuSet::new() };
     online.iter().filter(|&cpu| set.is_set(cpu as usize)).collect()
 }
@@ -193,8 +193,8 @@ fn nodes(topology: &Topology, node_of: &BTreeMap<u32, u32>) -> Vec<Node> {
     nodes
 }
 
-/// The firmware's latency table (ACPI SLIT) by node numbers; empty if there is none. hwloc fails
-/// only for lack of memory here, and a table is a hint: no reason to give up the description.
+/// The firmware's latency table (ACPI SLIT) by node numbers; empty if there is none. hwloc only
+/// fails here if memory runs out. The table is a hint, so an error does not end the description.
 fn distances(topology: &Topology) -> BTreeMap<u32, BTreeMap<u32, u32>> {
     let mut table: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
     let matrices = topology.distances_with_name("NUMALatency").unwrap_or_default();
@@ -207,12 +207,12 @@ fn distances(topology: &Topology) -> BTreeMap<u32, BTreeMap<u32, u32>> {
     table
 }
 
-/// An OS number, if it can be one of Linux's.
+/// An OS number, if Linux can have it.
 fn small(number: usize) -> Option<u32> {
     u32::try_from(number).ok()
 }
 
-/// Text from hwloc; bytes that are not UTF-8 are replaced.
+/// Text from hwloc. Bytes that are not UTF-8 are replaced.
 pub(super) fn plain(text: &CStr) -> String {
     text.to_string_lossy().trim().to_owned()
 }

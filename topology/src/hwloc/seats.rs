@@ -1,4 +1,4 @@
-//! The NICs among hwloc's devices, and the part of the machine around each.
+//! Finds the NICs among hwloc's devices, and the part of the machine around each.
 
 use hwlocality::Topology;
 use hwlocality::object::TopologyObject;
@@ -17,8 +17,8 @@ pub(crate) struct Seat {
     pub(crate) mac: Option<String>,
     /// Address of its PCI function.
     pub(crate) pci: Option<String>,
-    /// The CPUs of the smallest part of the machine around it; `None` if that is the whole
-    /// machine, which hwloc also says of a device whose place it does not know.
+    /// The CPUs of the smallest part of the machine around it. `None` if that part is the whole
+    /// machine, because hwloc also reports that for a device whose place it does not know.
     pub(crate) cpus: Option<CpuSet>,
 }
 

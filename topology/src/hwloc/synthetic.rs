@@ -1,5 +1,5 @@
-//! Machines for tests: hwloc writes the XML of a synthetic description, which cannot have devices;
-//! NICs are put into that text as hwloc would write them.
+//! Machines for tests. hwloc writes the XML of a synthetic description, which cannot have devices.
+//! This module adds NICs to that text, as hwloc would write them.
 
 use hwlocality::Topology;
 use hwlocality::topology::export::xml::XMLExportFlags;
@@ -24,7 +24,7 @@ pub(crate) fn synthetic(
     parse(&lines.join("\n"))?.ok_or_else(|| Error::Hwloc(format!("{description} with NICs")))
 }
 
-/// The line that closes the `nth` object of a kind: the next one that is indented as it is.
+/// The line that closes the `nth` object of a kind: the next line with the same indentation.
 fn end_of(lines: &[String], kind: &str, nth: usize) -> Option<usize> {
     let opens = format!("<object type=\"{kind}\"");
     let is_one = |line: &&String| line.trim_start().starts_with(&opens);
@@ -34,7 +34,7 @@ fn end_of(lines: &[String], kind: &str, nth: usize) -> Option<usize> {
     (start..lines.len()).find(|&index| lines[index] == close)
 }
 
-/// A NIC as the only function behind a host bridge. hwloc numbers objects from 1 on.
+/// A NIC as the only function behind a host bridge. hwloc numbers objects from 1.
 fn nic(name: &str, slot: usize) -> String {
     let (number, bus) = (1_000_000 + 3 * slot, 0x80 + slot);
     format!(

@@ -1,4 +1,4 @@
-//! The sysfs and procfs reader on recorded trees.
+//! Tests the sysfs and procfs reader on recorded trees.
 
 use super::*;
 use crate::hwloc::test_machine;
@@ -88,5 +88,8 @@ fn a_file_with_garbage_is_an_error_that_names_it() {
     // An absolute path replaces the fixture directory it is joined to.
     let root = Root::recorded(tree.path().to_str().unwrap());
     let error = read(&root, &test_machine("core:2 pu:1"), &[]).unwrap_err().to_string();
-    assert!(error.contains("eth0/ifindex holds \"two\", which is not a whole number"), "{error}");
+    assert!(
+        error.contains("eth0/ifindex contains \"two\", which is not a whole number"),
+        "{error}"
+    );
 }

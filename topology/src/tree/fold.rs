@@ -1,12 +1,12 @@
-//! Folding runs of like lines: 64 cores numbered in one pattern are one line, and so are 64 IRQs
-//! with one affinity.
+//! Folds similar lines into one: 64 cores numbered in one pattern are one line, and so are 64 IRQs
+//! with the same affinity.
 
 use crate::cpuset::CpuSet;
 use crate::machine::{Core, Machine};
 use crate::nic::{Direction, Irq, QueueRef};
 
-/// One line for each run of cores, among those with CPUs in `within`, whose CPU numbers rise by one
-/// step.
+/// One line for each run of cores whose CPU numbers rise by the same step, among the cores with
+/// CPUs in `within`.
 pub(super) fn core_runs(machine: &Machine, within: &CpuSet) -> Vec<String> {
     let cores = machine.cores.iter().filter(|core| !core.cpus.is_disjoint(within));
     let continues = |run: &[&Core], core: &Core| {
@@ -16,7 +16,7 @@ pub(super) fn core_runs(machine: &Machine, within: &CpuSet) -> Vec<String> {
     runs(cores, continues).iter().map(|run| core_line(run)).collect()
 }
 
-/// By how much the CPU numbers rise from one core to the next, if all by the same.
+/// The step by which CPU numbers rise from one core to the next, if it is the same for all.
 fn step(core: &Core, next: &Core) -> Option<u32> {
     let step = next.cpus.first()?.checked_sub(core.cpus.first()?)?;
     let shifted: CpuSet = core.cpus.iter().map(|cpu| cpu + step).collect();
@@ -40,7 +40,7 @@ fn core_line(run: &[&Core]) -> String {
     }
 }
 
-/// One line for each run of queue IRQs with the same affinity; other IRQs stand alone.
+/// One line for each run of queue IRQs with the same affinity. Every other IRQ has its own line.
 pub(super) fn irq_runs(irqs: &[Irq]) -> Vec<String> {
     let continues = |run: &[&Irq], irq: &Irq| {
         run[0].queue.is_some()
@@ -76,7 +76,7 @@ fn queue_text(queue: QueueRef) -> String {
     format!("{direction} {}", queue.index)
 }
 
-/// Cuts a sequence before every item that does not continue the run before it. Runs are not empty.
+/// Splits a sequence into runs, before every item that does not continue a run. No run is empty.
 fn runs<'a, T>(
     items: impl IntoIterator<Item = &'a T>,
     continues: impl Fn(&[&'a T], &'a T) -> bool,

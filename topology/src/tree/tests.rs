@@ -1,4 +1,4 @@
-//! The tree where it has to fold or to say that it does not know. The common shapes stand in
+//! Tests the tree where it folds lines or prints unknown values. The common shapes are in
 //! `tests/machines.rs`.
 
 use std::path::Path;

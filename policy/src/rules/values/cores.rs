@@ -14,10 +14,10 @@ use crate::rules::refusal::{Refusal, quote};
 pub struct Cores(u32);
 
 impl Cores {
-    /// As many as the tables of the kernel side have CPUs.
+    /// As many as the kernel side has CPUs in its tables.
     pub const MAX: u32 = 1024;
 
-    /// How many.
+    /// The number.
     pub fn count(self) -> u32 {
         self.0
     }

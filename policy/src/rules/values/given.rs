@@ -1,4 +1,4 @@
-//! A value as it stands in a file, and how each kind is read.
+//! A value as written in a file, and how each kind of value is read.
 
 use std::{fmt, str::FromStr};
 
@@ -7,11 +7,11 @@ use toml::de::DeValue;
 
 use crate::rules::refusal::{Refusal, quote, similar};
 
-/// A value as it stands in a file.
+/// A value as written in a file.
 pub(crate) struct Given<'a> {
     /// The value.
     pub(crate) value: &'a DeValue<'a>,
-    /// The same as it is written.
+    /// Its text in the file.
     pub(crate) text: &'a str,
 }
 
@@ -51,7 +51,7 @@ impl Given<'_> {
     ) -> Result<T, Refusal> {
         match self.value {
             DeValue::String(text) => parse(text),
-            // `parse` says what it thinks of a bare number, and of what is no number at all.
+            // `parse` has the messages for a number without unit, and for anything else.
             DeValue::Integer(_) => parse(self.text),
             _ => parse("").map_err(|refusal| Refusal {
                 given: format!("{} is not a string", quote(self.text)),
@@ -61,12 +61,12 @@ impl Given<'_> {
     }
 }
 
-/// `names` in quotes, as messages list them.
+/// `names` in quotes, as a list for messages.
 pub(super) fn quoted(names: &[&str]) -> String {
     names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
-/// Why `text`, which is none of `known`, is refused.
+/// Why `text` is refused: it is not one of `known`.
 pub(super) fn unknown(text: &str, known: &[&str], allowed: String) -> Refusal {
     let meant = similar(text, known.iter().copied()).map(|name| format!("\"{name}\""));
     Refusal::new(format!("\"{}\" is unknown", quote(text)), allowed).meant(meant)

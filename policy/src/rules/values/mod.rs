@@ -1,4 +1,4 @@
-//! The values that a rule can set, each with its text form and what is allowed.
+//! The values that a rule can set, each with its text form and its allowed range.
 
 mod cores;
 mod given;
@@ -19,7 +19,7 @@ pub use nic_name::NicName;
 pub use pool::Pool;
 pub use units::{Bytes, Time};
 
-/// What the threads are taken for.
+/// The class of the threads.
 #[derive(
     Clone,
     Copy,
@@ -37,7 +37,7 @@ pub use units::{Bytes, Time};
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Class {
-    /// What their traffic says.
+    /// Learned from their traffic.
     #[default]
     Auto,
     /// Threads that carry long flows.
@@ -66,12 +66,12 @@ pub enum Class {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Granularity {
-    /// Each thread's by itself.
+    /// The traffic of each thread.
     #[default]
     Thread,
-    /// That of all threads of a process.
+    /// The traffic of all threads of a process.
     Process,
-    /// That of all threads of a cgroup.
+    /// The traffic of all threads of a cgroup.
     Cgroup,
 }
 
@@ -93,10 +93,10 @@ pub enum Granularity {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Steer {
-    /// They are.
+    /// They are moved.
     #[default]
     Follow,
-    /// They are scheduled by the fair rules alone.
+    /// They are only scheduled fairly.
     Off,
 }
 
@@ -118,7 +118,7 @@ pub enum Steer {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Latency {
-    /// As the thread's class has it.
+    /// As urgent as the thread's class makes it.
     #[default]
     Normal,
     /// It may preempt threads without traffic, as wake-ups of short-flow threads do.

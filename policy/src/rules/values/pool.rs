@@ -1,4 +1,4 @@
-//! Which CPUs the threads belong on.
+//! The CPUs that threads belong on.
 
 use std::{borrow::Cow, fmt};
 
@@ -9,16 +9,16 @@ use steer_topology::{CpuSet, ParseCpuSetError};
 use super::given::{Given, Value, quoted, unknown};
 use crate::rules::refusal::Refusal;
 
-/// Which CPUs the threads belong on.
+/// The CPUs that threads belong on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Pool {
-    /// Those in the cpuset of the NIC's place.
+    /// The CPUs near the NIC.
     NicLocal,
-    /// Those that are not.
+    /// All other CPUs.
     Remote,
-    /// All the same.
+    /// Any CPU.
     Any,
-    /// Just these; never empty.
+    /// Exactly these; never empty.
     Cpus(CpuSet),
 }
 

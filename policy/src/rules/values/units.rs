@@ -1,4 +1,4 @@
-//! Amounts with their unit, as policy files and options write them: `64KiB`, `1ms`.
+//! Amounts with a unit, as in policy files and options: `64KiB`, `1ms`.
 
 use std::{borrow::Cow, fmt, str::FromStr, time::Duration};
 
@@ -8,14 +8,14 @@ use serde::{Serialize, Serializer};
 use super::given::{Given, Value};
 use crate::rules::refusal::Refusal;
 
-/// Units, smallest first, each with its size in the smallest.
+/// Units, smallest first, each with its size in the smallest unit.
 type Units = &'static [(&'static str, u64)];
 
 const SIZES: Units =
     &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
 const TIMES: Units = &[("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
-/// Spellings that are refused because they are unclear or hard to type, and what is meant.
+/// Spellings that are refused because they are unclear or hard to type, and what they mean.
 const ALIASES: &[(&str, &str)] = &[
     ("k", "KiB"),
     ("kb", "KiB"),
@@ -36,11 +36,11 @@ const ALIASES: &[(&str, &str)] = &[
     ("sec", "s"),
 ];
 
-/// A number of bytes; shown with the largest unit that keeps it whole.
+/// A number of bytes. Printed with the largest unit that keeps it a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A time in whole nanoseconds; shown with the largest unit that keeps it whole.
+/// A time in nanoseconds. Printed with the largest unit that keeps it a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -55,13 +55,13 @@ impl Time {
         self.0
     }
 
-    /// So many ns.
+    /// A time of so many ns.
     pub fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
 }
 
-/// Reads `1ms`; errors say what is allowed.
+/// Reads `1ms`. Errors say what is allowed.
 impl FromStr for Time {
     type Err = String;
 
@@ -70,7 +70,7 @@ impl FromStr for Time {
     }
 }
 
-/// Longer times than 584 years become that.
+/// Times beyond 584 years are cut to 584 years.
 impl From<Duration> for Time {
     fn from(duration: Duration) -> Self {
         Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
@@ -91,7 +91,7 @@ impl Time {
     }
 }
 
-/// Reads a whole number with one of `units`; `usual` says what a bare number may have meant.
+/// Reads a whole number with one of `units`. `usual` suggests what a number without unit means.
 fn amount(text: &str, units: Units, usual: fn(u64) -> String) -> Result<u64, Refusal> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
@@ -122,7 +122,7 @@ fn amount(text: &str, units: Units, usual: fn(u64) -> String) -> Result<u64, Ref
         .ok_or_else(|| refuse(format!("\"{text}\" is too large")))
 }
 
-/// The amount with the largest unit that keeps it whole.
+/// Prints the amount with the largest unit that keeps it a whole number.
 fn show(amount: u64, units: Units, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let largest = units.iter().rev().find(|(_, size)| amount != 0 && amount.is_multiple_of(*size));
     let (unit, size) = largest.unwrap_or(&units[0]);

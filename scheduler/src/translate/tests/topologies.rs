@@ -1,8 +1,8 @@
-//! Every shape of machine, from its hwloc description to what placement makes of it: the
-//! NIC-local CPUs of each NIC in the order in which long flows fill them, and the CPUs to which a
-//! thread leaves a full core, nearest first. The costs are those of the kernel side (place.h).
+//! Placement on every shape of machine, starting from its hwloc description: the NIC-local CPUs of
+//! each NIC in the order in which long flows fill them, and the CPUs that a thread on a full core
+//! may move to, nearest first. The costs come from the kernel side (pure/spill.h).
 //!
-//! A new shape is one more line of [`SHAPES`]; `cargo insta review` shows what comes of it.
+//! To add a shape, add a line to [`SHAPES`]; `cargo insta review` shows the result.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,11 +18,11 @@ use steer_topology::{CpuSet, Machine, tree};
 
 use super::{super::*, no_devices};
 
-/// Where the description is from.
+/// Where the description comes from.
 enum From {
     /// An XML file of the topology crate's tests.
     File(&'static str),
-    /// hwloc's synthetic description, and the NICs with the parts that they hang from.
+    /// hwloc's synthetic description, and the NICs with the part that each is attached to.
     Made(&'static str, &'static [(&'static str, &'static str, usize)]),
 }
 use From::{File, Made};
@@ -48,7 +48,7 @@ const SHAPES: [(&str, From); 17] = [
     ("several_l3_in_a_node", File("several-l3")),
     ("no_l3_and_two_memories", File("no-l3")),
     ("smt_off", File("smt-off")),
-    // siblings are neighbours, and every other is offline
+    // SMT siblings have neighbouring numbers, and every second one is offline
     (
         "smt_off_leaves_holes",
         Made(
@@ -104,7 +104,7 @@ fn every_shape_of_machine() {
             }
         }
         .unwrap();
-        // as live NICs have: packets name them by it
+        // live NICs have an interface number, by which packets name them
         for (nic, ifindex) in machine.nics.iter_mut().zip(2..) {
             nic.ifindex = Some(ifindex);
         }
@@ -112,7 +112,7 @@ fn every_shape_of_machine() {
     }
 }
 
-/// What placement makes of a machine, as text.
+/// The placement on a machine, as text.
 fn placement(machine: &Machine) -> String {
     let planned = Plan::new(machine);
     let tables = plan(&planned, &no_devices()).unwrap();
@@ -134,7 +134,7 @@ fn placement(machine: &Machine) -> String {
         write!(text, "\n  long flows fill {}", shape.filled(&local)).unwrap();
     }
     for nic in machine.nics.iter().filter(|nic| nic.local_cpus.is_none()) {
-        write!(text, "\nNIC {}: no CPU is NIC-local, as its place is unknown", nic.name).unwrap();
+        write!(text, "\nNIC {}: its place is unknown, so no CPU is NIC-local", nic.name).unwrap();
     }
     for home in homes {
         let all = shape.spill(home, &shape.online);
@@ -152,7 +152,7 @@ fn placement(machine: &Machine) -> String {
 /// The machine as the kernel side sees it.
 struct Shape<'a> {
     cpus: &'a [cpu_plan],
-    /// Those that may_run_on() does not rule out.
+    /// Online CPUs: those that may_run_on() allows.
     online: CpuSet,
 }
 
@@ -165,8 +165,8 @@ impl Shape<'_> {
         self.online.iter().filter(|cpu| wanted(self.at(*cpu))).collect()
     }
 
-    /// The CPUs that get a long flow each until every core has one, by cache. As in
-    /// pick_nic_local(): the cheapest, of equals the first.
+    /// The CPUs that get one long flow each until every core has one, by cache. As in
+    /// pick_nic_local(), the cheapest CPU comes first, and among equals the first.
     fn filled(&self, local: &CpuSet) -> String {
         let mut threads: BTreeMap<u32, u32> = BTreeMap::new();
         let mut caches: BTreeMap<u32, u32> = BTreeMap::new();
@@ -188,8 +188,8 @@ impl Shape<'_> {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// Where a thread goes from a full `home`, nearest first. As in pick_spill(): the cheapest, of
-    /// equals the first, with nothing running anywhere else.
+    /// Where a thread goes from a full `home`, nearest first, if nothing runs elsewhere. As in
+    /// pick_spill(), the cheapest CPU comes first, and among equals the first.
     fn spill(&self, home: u32, allowed: &CpuSet) -> String {
         let from = self.at(home);
         // SAFETY: both point to live structs.
@@ -208,7 +208,7 @@ impl Shape<'_> {
     }
 }
 
-/// CPUs as a list, which must be in ascending order to say the order too.
+/// CPUs as a list. They must be in ascending order, because the list shows no other.
 fn list(cpus: &[u32]) -> CpuSet {
     assert!(cpus.is_sorted());
     cpus.iter().copied().collect()

@@ -1,0 +1,114 @@
+//! One planned change: what, from, to, why; and the shell lines that do and undo it by hand.
+
+use serde::Serialize;
+
+use crate::ethtool::rss::even;
+use crate::order;
+use crate::setting::{Channels, Setting, Value, What};
+use crate::state::NicState;
+
+/// A change that a plan proposes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// What is set.
+    pub setting: Setting,
+    /// Its value when it was looked at; `None` if it comes to be only by a change before this one.
+    pub old: Option<Value>,
+    /// Its value to be.
+    pub new: Value,
+    /// Why.
+    pub why: String,
+    /// The change as a shell line.
+    pub shell: String,
+    /// The way back as a shell line; `None` if the change before this one takes it back as well.
+    pub undo: Option<String>,
+}
+
+impl Change {
+    /// A change of a device's setting, or of the host's.
+    pub(crate) fn new(
+        state: &NicState,
+        what: What,
+        old: Option<Value>,
+        new: Value,
+        why: impl Into<String>,
+    ) -> Change {
+        let device = (what != What::SockFlows).then(|| state.device.clone());
+        Change {
+            setting: Setting { device, what },
+            shell: shell(state, what, &new),
+            undo: old.as_ref().map(|old| shell(state, what, old)),
+            old,
+            new,
+            why: why.into(),
+        }
+    }
+}
+
+/// The shell lines that undo changes, in their order.
+pub fn undo(changes: &[Change]) -> Vec<&str> {
+    let mut ways: Vec<&Change> = changes.iter().collect();
+    order::back(&mut ways, |way| (&way.setting, Some(&way.new), way.old.as_ref()));
+    ways.into_iter().filter_map(|change| change.undo.as_deref()).collect()
+}
+
+/// The shell line that sets `what` to `value`. A line that begins with # says what no tool can do.
+fn shell(state: &NicState, what: What, value: &Value) -> String {
+    let name = &state.device.name;
+    let queues = format!("/sys/class/net/{name}/queues");
+    let echo = |path: String| format!("echo {} > {path}", crate::files::written(value));
+    let irq = |queue| state.irqs.iter().find(|irq| irq.queue == Some(queue)).map(|irq| irq.number);
+    match (what, value) {
+        (What::Channels, Value::Channels(channels)) => set_channels(name, *channels),
+        (What::RssTable, Value::Table(table)) => set_table(name, table),
+        (What::Ntuple, _) => format!("ethtool -K {name} ntuple {value}"),
+        (What::IrqbalanceBan(queue), Value::Switch(on)) => {
+            let irq = irq(queue).map_or("of a queue to come".into(), |irq| irq.to_string());
+            let leave = if *on { "leave IRQ" } else { "take back IRQ" };
+            format!("# tell irqbalance over its socket to {leave} {irq}")
+        }
+        (What::IrqAffinity(queue), Value::Cpus(cpus)) => match irq(queue) {
+            Some(irq) => format!("echo {cpus} > /proc/irq/{irq}/smp_affinity_list"),
+            None => format!(
+                "# once {} is in use: echo {cpus} > /proc/irq/ITS-IRQ/smp_affinity_list",
+                crate::setting::name(&queue)
+            ),
+        },
+        (What::Xps(queue), _) => echo(format!("{queues}/tx-{queue}/xps_cpus")),
+        (What::Rps(queue), _) => echo(format!("{queues}/rx-{queue}/rps_cpus")),
+        (What::RpsFlows(queue), _) => echo(format!("{queues}/rx-{queue}/rps_flow_cnt")),
+        (What::SockFlows, _) => format!("sysctl -w net.core.rps_sock_flow_entries={value}"),
+        (What::DeviceDefer, _) => echo(format!("/sys/class/net/{name}/napi_defer_hard_irqs")),
+        (What::DeviceFlush, _) => echo(format!("/sys/class/net/{name}/gro_flush_timeout")),
+        (What::NapiDefer(queue), _) => set_napi(state, queue, "defer-hard-irqs", value),
+        (What::NapiFlush(queue), _) => set_napi(state, queue, "gro-flush-timeout", value),
+        (What::NapiSuspend(queue), _) => set_napi(state, queue, "irq-suspend-timeout", value),
+        (what, value) => format!("# {what}: {value}"),
+    }
+}
+
+fn set_channels(name: &str, Channels { rx, tx, combined, .. }: Channels) -> String {
+    let kinds = [("rx", rx), ("tx", tx), ("combined", combined)];
+    let used = kinds.iter().filter(|(_, count)| *count > 0);
+    let words: Vec<String> = used.map(|(kind, count)| format!("{kind} {count}")).collect();
+    format!("ethtool -L {name} {}", words.join(" "))
+}
+
+fn set_table(name: &str, table: &[u32]) -> String {
+    let queues = table.iter().max().map_or(1, |last| last + 1);
+    match even(table.len(), queues) == table {
+        true => format!("ethtool -X {name} equal {queues}"),
+        false => format!("# no tool writes the RSS table that {name} had: scx_steer nic restore"),
+    }
+}
+
+fn set_napi(state: &NicState, queue: u32, attribute: &str, value: &Value) -> String {
+    let rx = state.rx.iter().find(|rx| rx.index == queue);
+    match rx.and_then(|rx| rx.napi.as_ref()) {
+        Some(napi) => format!(
+            "ynl --family netdev --do napi-set --json '{{\"id\": {}, \"{attribute}\": {value}}}'",
+            napi.id
+        ),
+        None => format!("# once rx-{queue} is in use: napi-set {attribute} {value}"),
+    }
+}

@@ -1,0 +1,218 @@
+//! Trials: whatever happens between the first write and the last restore, nothing of the host's is
+//! lost and nothing of somebody else's is overwritten.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::model::{MAX, Model, queue_of};
+use super::*;
+use crate::change::Change;
+use crate::journal::Found;
+use crate::plan::tests::machine;
+use crate::plan::{Mode, Options, plan};
+
+/// What happens in a trial.
+#[derive(Clone, Debug)]
+enum Event {
+    /// A mode is applied, on this many cores at most; at a step something may happen.
+    Apply(Mode, usize, Option<(Stop, u32)>),
+    /// All is put back; at a step something may happen.
+    Restore(Option<(Stop, u32)>),
+    /// Somebody else sets one of the settings.
+    Foreign(prop::sample::Index, u64),
+    /// Somebody else changes the number of channels.
+    ForeignChannels(u32),
+    /// The NIC leaves and comes back.
+    Replace,
+    /// The power fails.
+    Reboot,
+    /// A CPU goes offline and comes back.
+    Hotplug(u32),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let mode = prop::sample::select(vec![Mode::Align, Mode::Rfs, Mode::Arfs, Mode::BusyPoll]);
+    let stop = prop::option::of((prop::sample::select(vec![Stop::Fail, Stop::Die]), 1u32..60));
+    prop_oneof![
+        6 => (mode, 1..5usize, stop.clone()).prop_map(|(mode, cores, stop)| Event::Apply(mode, cores, stop)),
+        3 => stop.prop_map(Event::Restore),
+        3 => (any::<prop::sample::Index>(), 1..1000u64).prop_map(|(which, n)| Event::Foreign(which, n)),
+        1 => (1..=MAX).prop_map(Event::ForeignChannels),
+        1 => Just(Event::Replace),
+        1 => Just(Event::Reboot),
+        1 => prop::sample::select(vec![8, 10, 3]).prop_map(Event::Hotplug),
+    ]
+}
+
+/// A trial under way.
+struct Trial {
+    model: Model,
+    folder: tempfile::TempDir,
+    boots: u32,
+    queues: u32,
+    /// What each setting has to be when all is put back.
+    must: BTreeMap<What, Value>,
+}
+
+impl Trial {
+    fn new(queues: u32) -> Trial {
+        let model = Model::new(queues);
+        let must = model.cells();
+        // in memory: a thousand trials synchronise the journal many thousand times
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        Trial { model, folder, boots: 0, queues, must }
+    }
+
+    fn store(&self) -> Store {
+        Store::of_boot(self.folder.path(), &format!("boot-{}", self.boots))
+    }
+
+    fn journal(&self) -> Journal {
+        match self.store().load().unwrap() {
+            Found::Journal(journal) => journal,
+            _ => Journal::default(),
+        }
+    }
+
+    fn apply(&mut self, mode: Mode, cores: usize, stop: Option<(Stop, u32)>) {
+        let options = Options { cpus: None, cores: Some(cores) };
+        let (state, host) = (self.model.state(), self.model.host());
+        let changes = plan(&machine(), &state, &host, mode, &options).unwrap().changes;
+        let before = self.model.cells();
+        let mut hook = |step| stop.filter(|(_, at)| *at == step).map_or(Stop::Go, |(stop, _)| stop);
+        let result = apply(&self.model, &self.store(), &changes, &[], &mut Steps::with(&mut hook));
+        let now = self.model.cells();
+        match result {
+            Ok(_) => self.check_applied(&changes, &before),
+            Err(Error::Stopped(_)) => {}
+            Err(Error::Interrupted) => self.restore(None),
+            Err(Error::RolledBack { .. } | Error::Foreign { .. }) => assert_eq!(now, before),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// What was planned is in force, and nothing else changed but what left with a queue.
+    fn check_applied(&self, changes: &[Change], before: &BTreeMap<What, Value>) {
+        let now = self.model.cells();
+        for change in changes {
+            assert_eq!(now[&change.setting.what], change.new, "{}", change.setting);
+        }
+        let planned = |what: &What| changes.iter().any(|change| change.setting.what == *what);
+        for (what, value) in before.iter().filter(|(what, _)| !planned(what)) {
+            assert!(now.get(what).is_none_or(|now| now == value), "{what}: {value} → {now:?}");
+        }
+    }
+
+    fn restore(&mut self, stop: Option<(Stop, u32)>) {
+        let mut hook = |step| stop.filter(|(_, at)| *at == step).map_or(Stop::Go, |(stop, _)| stop);
+        let mut steps = Steps::with(&mut hook);
+        match restore(&self.model, &self.store(), None, false, &mut steps) {
+            Ok(restored) if stop.is_none() => assert_eq!(restored.failures, []),
+            Ok(_) | Err(Error::Stopped(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// What a setting must be once somebody else has set it to `value`. Where that is a value of
+    /// ours, nobody can tell that it was set, and it goes back.
+    fn foreign(&mut self, what: What, value: Value) {
+        let journal = self.journal();
+        let setting = self.model.setting(what);
+        let ours = journal.entry(&setting).filter(|entry| entry.ours.contains(&value));
+        let original = ours.and_then(|entry| entry.original.clone());
+        self.must.insert(what, original.unwrap_or(value));
+    }
+
+    /// What has to be there at the end. A queue that only our channels had brought into use is gone
+    /// again, also if somebody else has set something of it.
+    fn must(&self) -> BTreeMap<What, Value> {
+        let Value::Channels(channels) = &self.must[&What::Channels] else { panic!("other") };
+        let there = |what: &What| queue_of(*what).is_none_or(|queue| queue < channels.combined);
+        self.must.clone().into_iter().filter(|(what, _)| there(what)).collect()
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Apply(mode, cores, stop) => self.apply(mode, cores, stop),
+            Event::Restore(stop) => self.restore(stop),
+            // After a kill amid a change of channels nobody can tell whose a queue's settings are.
+            Event::Foreign(..) | Event::ForeignChannels(_) | Event::Hotplug(_)
+                if !self.journal().unsettled.is_empty() => {}
+            Event::Foreign(which, number) => {
+                let cells = self.model.cells();
+                let writable: Vec<&What> = cells
+                    .keys()
+                    .filter(|it| !matches!(it, What::Channels | What::RssTable))
+                    .collect();
+                let what = **which.get(&writable);
+                let value = match cells[&what] {
+                    Value::Cpus(_) => Value::Cpus([number as u32 % 16].into_iter().collect()),
+                    Value::Switch(on) => Value::Switch(!on),
+                    _ => Value::Number(number),
+                };
+                self.model.write(what, value.clone());
+                self.foreign(what, value);
+            }
+            // To set what is set already is nothing.
+            Event::ForeignChannels(queues) if self.model.state().rx.len() == queues as usize => {}
+            Event::ForeignChannels(queues) => {
+                self.model.set_channels(queues);
+                let now = self.model.cells();
+                self.foreign(What::Channels, now[&What::Channels].clone());
+                // Queues that come back when the channels go back have what they had at first.
+                self.must.retain(|what, _| !what.of_a_queue());
+                for entry in self.journal().entries {
+                    let what = entry.setting.what;
+                    entry.original.map(|original| self.must.entry(what).or_insert(original));
+                }
+                for (what, value) in now.into_iter().filter(|(what, _)| what.of_a_queue()) {
+                    self.foreign(what, value);
+                }
+            }
+            Event::Replace => {
+                self.model.replace(self.queues);
+                let flows = self.must[&What::SockFlows].clone();
+                self.must = self.model.cells();
+                self.must.insert(What::SockFlows, flows);
+            }
+            Event::Hotplug(cpu) => {
+                let before = self.model.cells();
+                self.model.hotplug(cpu);
+                for (what, value) in self.model.cells() {
+                    // what is ours goes back all the same
+                    let known = self.journal().entry(&self.model.setting(what)).is_some_and(|it| {
+                        it.ours.contains(&before[&what])
+                            || it.original.as_ref() == Some(&before[&what])
+                    });
+                    if value != before[&what] && !known {
+                        self.must.insert(what, value);
+                    }
+                }
+            }
+            Event::Reboot => {
+                self.boots += 1;
+                self.model.boot(self.queues);
+                self.must = self.model.cells();
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn nothing_is_lost_and_nothing_overwritten(
+        queues in 1..=MAX,
+        events in proptest::collection::vec(event(), 1..8),
+    ) {
+        let mut trial = Trial::new(queues);
+        for event in events {
+            trial.happen(event);
+        }
+        trial.restore(None);
+        prop_assert_eq!(trial.model.cells(), trial.must());
+        prop_assert_eq!(trial.store().load().unwrap(), Found::Nothing);
+    }
+}

@@ -1,0 +1,90 @@
+//! Generic netlink: families of questions that the kernel numbers at boot.
+
+use std::io;
+
+use neli::consts::genl::{CtrlAttr, CtrlCmd};
+use neli::consts::nl::{GenlId, NlmF};
+use neli::consts::socket::NlFamily;
+use neli::genl::{AttrTypeBuilder, Genlmsghdr, GenlmsghdrBuilder, Nlattr, NlattrBuilder};
+use neli::types::{Buffer, GenlBuffer};
+
+use crate::netlink;
+
+/// The version of the family that tells of families (net/netlink/genetlink.c).
+const CONTROL_VERSION: u8 = 2;
+
+/// One message of an answer.
+pub(crate) type Answer = Genlmsghdr<u8, u16>;
+
+/// Tells the family called `name` to do `command` with these numbers, and waits until it has.
+///
+/// # Errors
+/// The kernel refused, or has no such family (`EOPNOTSUPP`).
+pub fn command(name: &str, version: u8, command: u8, numbers: &[(u16, u32)]) -> io::Result<()> {
+    let attributes = numbers.iter().map(|&(number, value)| attribute(number, value));
+    let attributes = attributes.collect::<io::Result<_>>()?;
+    let done = ask(name, version, command, NlmF::ACK, attributes, |_| Some(()))?;
+    done.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+}
+
+/// Asks the family called `name` for `command`, and takes from each message of the answer what
+/// `read` sees in it. `None` if this kernel has no such family or command.
+pub(crate) fn ask<T>(
+    name: &str,
+    version: u8,
+    command: u8,
+    flags: NlmF,
+    attributes: Vec<Nlattr<u16, Buffer>>,
+    read: impl Fn(&Answer) -> Option<T>,
+) -> io::Result<Option<Vec<T>>> {
+    let Some(family) = family(name)? else { return Ok(None) };
+    let question = GenlmsghdrBuilder::default()
+        .cmd(command)
+        .version(version)
+        .attrs(attributes.into_iter().collect::<GenlBuffer<u16, Buffer>>())
+        .build()
+        .map_err(io::Error::other)?;
+    match netlink::ask(NlFamily::Generic, family, flags, question, usize::MAX, read) {
+        Ok(found) => Ok(Some(found.unwrap_or_default())),
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// An attribute of a question.
+fn attribute(number: u16, value: u32) -> io::Result<Nlattr<u16, Buffer>> {
+    NlattrBuilder::default()
+        .nla_type(AttrTypeBuilder::default().nla_type(number).build().map_err(io::Error::other)?)
+        .nla_payload(value)
+        .build()
+        .map_err(io::Error::other)
+}
+
+/// The number the kernel gave the family at boot; `None` if it has none of this name.
+fn family(name: &str) -> io::Result<Option<u16>> {
+    let name = NlattrBuilder::default()
+        .nla_type(
+            AttrTypeBuilder::default()
+                .nla_type(CtrlAttr::FamilyName)
+                .build()
+                .map_err(io::Error::other)?,
+        )
+        .nla_payload(name)
+        .build()
+        .map_err(io::Error::other)?;
+    let question = GenlmsghdrBuilder::default()
+        .cmd(CtrlCmd::Getfamily)
+        .version(CONTROL_VERSION)
+        .attrs([name].into_iter().collect::<GenlBuffer<CtrlAttr, Buffer>>())
+        .build()
+        .map_err(io::Error::other)?;
+    let id = |answer: &Genlmsghdr<u8, CtrlAttr>| {
+        answer.attrs().get_attr_handle().get_attr_payload_as(CtrlAttr::FamilyId).ok()
+    };
+    let control = GenlId::Ctrl.into();
+    match netlink::ask(NlFamily::Generic, control, NlmF::ACK, question, usize::MAX, id) {
+        Ok(ids) => Ok(ids.unwrap_or_default().first().copied()),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
