@@ -3,8 +3,9 @@
 #
 # The lab needs version 10: with Debian 12's own 7.2, threaded TCG runs kernel code that was just
 # patched (tracepoints, static keys) from stale translations, and the guest dies of `Oops: int3`
-# within minutes. It is only unpacked, and read through package lists of our own: the machine's
-# packages and sources stay as they are. The installed 7.2 brings the libraries and firmware.
+# within minutes. QEMU 10 is only unpacked, and fetched through separate package lists: the
+# machine's packages and sources stay as they are. The installed 7.2 provides the libraries and
+# firmware.
 set -eu
 
 UNPACKED=target/lab/qemu

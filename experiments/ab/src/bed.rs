@@ -1,0 +1,74 @@
+//! Where samples are taken: what a sample and a run need of the measured machine, be it a guest of
+//! the lab or this host.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use anyhow::{Error, Result};
+use serde_json::Value;
+
+use super::nic::NearNic;
+use super::tuning::Journal;
+use steer_lab::agent::Link;
+use steer_result::Environment;
+use steer_scenario::layout::Layout;
+use steer_scenario::workload::Workload;
+
+/// A machine that is ready for samples.
+pub(super) trait Bed {
+    /// The line to it.
+    fn link(&mut self) -> &mut Link;
+
+    /// Where the workload's programs run on it.
+    fn layout(&self) -> &Layout;
+
+    /// The NICs that the traffic comes in by; at least one.
+    fn nics(&self) -> Vec<NearNic>;
+
+    /// Where settings are written down before they are changed, on a machine that outlives the run.
+    fn journal(&self) -> Option<Journal>;
+
+    /// First source ports that the client may use, and what they are multiples of.
+    fn source_ports(&self) -> (Range<u16>, u16);
+
+    /// What results record of it.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn environment(&mut self) -> Result<Environment>;
+
+    /// Warnings about all that is measured on it.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    fn warnings(&mut self) -> Result<Vec<String>>;
+
+    /// Puts it in a world.
+    ///
+    /// # Errors
+    /// When it does not take a setting.
+    fn turn(&mut self, world: &str) -> Result<()>;
+
+    /// Has traffic driven to it from elsewhere; gives the client's report and when its window began.
+    ///
+    /// # Errors
+    /// When the traffic fails.
+    fn drive(
+        &mut self,
+        workload: &Workload,
+        warmup: Duration,
+        source_port: u16,
+    ) -> Result<(Value, Instant)>;
+
+    /// Looks at what its kernel had to say meanwhile; gives warnings.
+    ///
+    /// # Errors
+    /// When that means that the sample is worth nothing.
+    fn afterwards(&mut self) -> Result<Vec<String>>;
+
+    /// Makes it ready again after a sample that failed. Gives the reason to take the sample again.
+    ///
+    /// # Errors
+    /// With the sample's error and what is known of it, when there is no such reason.
+    fn recover(&mut self, error: Error) -> Result<String>;
+}

@@ -1,0 +1,29 @@
+//! What a result records of any machine it was taken on. What cannot be found out stays unknown.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use steer_ground::tool;
+use steer_lab::SCX_STEER;
+use steer_lab::agent::Link;
+
+/// What scx_steer says it is.
+///
+/// # Errors
+/// When the machine does not answer.
+pub(super) fn scx_steer_version(link: &mut Link) -> Result<Option<String>> {
+    let version = link.run(&[SCX_STEER, "--version"], Duration::from_secs(30))?;
+    Ok(version.success().then(|| version.stdout.trim().to_owned()))
+}
+
+/// The time as RFC 3339, UTC.
+pub(super) fn now() -> Option<String> {
+    said(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
+}
+
+/// The first line a program prints, if it runs.
+fn said(command: &mut Command) -> Option<String> {
+    tool::output(command, "asking for a version").ok()?.lines().next().map(str::to_owned)
+}

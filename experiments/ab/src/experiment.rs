@@ -1,0 +1,144 @@
+//! `steer-bench run`: the experiments of spec files, point by point. What is measured already is
+//! not measured again; a point that fails does not keep the others from being measured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::unsupported::Unsupported;
+use crate::plan::{AbPlan, REPORT};
+use crate::run::{UNFINISHED, measured};
+use steer_result::AbResult;
+use steer_result::spec::{self, Options, Point, Spec};
+
+/// Which experiments to run, and how.
+#[derive(Debug, Clone)]
+pub struct ExperimentOptions {
+    /// Spec files, or folders of them.
+    pub specs: Vec<PathBuf>,
+    /// Whether only to see that everything runs: the last point of each, briefly.
+    pub smoke: bool,
+    /// Whether to print the runs that the files come to, and measure nothing.
+    pub dry_run: bool,
+    /// Folder for the results.
+    pub out: PathBuf,
+    /// Options for every run, before those of the files; as of `steer-bench ab`.
+    pub options: Vec<String>,
+}
+
+/// What came of a point.
+enum Outcome {
+    Measured(Box<AbResult>),
+    /// This machine or kernel cannot do what the point is about.
+    Skipped(String),
+    Failed(String),
+}
+
+/// Reads a command line of `steer-bench ab`, from after the subcommand's name on.
+pub(crate) type ReadLine<'a> = &'a dyn Fn(&[String]) -> Result<AbPlan>;
+
+/// Runs all points of all files.
+///
+/// # Errors
+/// Before anything is measured, when a file is at fault; at the end, when a point failed.
+pub fn run(options: &ExperimentOptions, read: ReadLine<'_>) -> Result<()> {
+    let specs: Vec<Spec> =
+        spec::files(&options.specs)?.iter().map(|path| Spec::read(path)).collect::<Result<_>>()?;
+    let mut runs = Vec::new();
+    for spec in &specs {
+        // in small only the last point, which is the one that asks most
+        let skipped = if options.smoke { spec.points.len() - 1 } else { 0 };
+        for point in &spec.points[skipped..] {
+            let line = options.line(spec, point);
+            let parsed = read(&line)
+                .and_then(|plan| plan.check().map(|()| plan))
+                .with_context(|| format!("{}, point {}", spec.name, point.name))?;
+            runs.push((spec, point, line, parsed));
+        }
+    }
+    if options.dry_run {
+        runs.iter().for_each(|(_, _, line, _)| println!("steer-bench ab {}", line.join(" ")));
+        return Ok(());
+    }
+    for spec in &specs {
+        println!("{}: {} ({})", spec.name, spec.question, spec.source);
+        spec.caveat.iter().for_each(|caveat| println!("    {caveat}"));
+    }
+    for spec in &specs {
+        spec.keep(&options.out.join(&spec.name))?;
+    }
+    let all = runs.len();
+    let mut failed = 0;
+    for (index, (spec, point, line, parsed)) in runs.into_iter().enumerate() {
+        println!("[{}/{all}] {}, {}", index + 1, spec.name, point.name);
+        match measure(parsed, line) {
+            Outcome::Measured(result) => print!("{}", steer_result::brief(&result)),
+            Outcome::Skipped(reason) => println!("skipped: {reason}"),
+            Outcome::Failed(reason) => {
+                failed += 1;
+                println!("FAILED: {reason}");
+            }
+        }
+    }
+    for spec in specs.iter().filter(|_| !options.smoke) {
+        let folder = options.out.join(&spec.name);
+        match steer_report::write_experiment(&folder, &folder.join(REPORT)) {
+            Ok(()) => println!("{}", folder.join(REPORT).display()),
+            Err(error) => println!("{}: no report: {error:#}", spec.name),
+        }
+    }
+    if failed > 0 {
+        bail!("{failed} of {all} points failed");
+    }
+    Ok(())
+}
+
+impl ExperimentOptions {
+    /// The options of a point's run: what is nearer to the user goes first.
+    fn line(&self, spec: &Spec, point: &Point) -> Vec<String> {
+        let out = self.out.join(&spec.name).join(&point.name);
+        let mut options = point.options.or(&spec.options);
+        if self.smoke {
+            options = Options::of(&[
+                ("pairs", "1"),
+                ("worlds", "hash"),
+                ("warmup", "1"),
+                ("duration", "2"),
+            ])
+            .or(&options)
+            .or(&Options::of(&[("arms", "default,scx_steer")]));
+        }
+        let mut line = options.or(&Options::of(&[("out", &out.to_string_lossy())])).arguments();
+        line.extend(self.options.iter().cloned());
+        line
+    }
+}
+
+/// Measures a point, unless the same run is there and whole.
+fn measure(options: AbPlan, line: Vec<String>) -> Outcome {
+    let command: Vec<String> =
+        ["steer-bench", "ab"].map(String::from).into_iter().chain(line).collect();
+    if let Some(result) = finished(&options.result_path(), &command) {
+        return Outcome::Measured(Box::new(result));
+    }
+    match measured(options, command) {
+        Ok(result) => Outcome::Measured(Box::new(result)),
+        Err(error) => match error.downcast_ref::<Unsupported>() {
+            Some(reason) => Outcome::Skipped(reason.to_string()),
+            None => Outcome::Failed(format!("{error:#}")),
+        },
+    }
+}
+
+/// The result of this very run, if it is there and came to its end.
+fn finished(path: &Path, command: &[String]) -> Option<AbResult> {
+    let result = AbResult::read(path).ok()?;
+    let whole = !result.warnings.iter().any(|warning| warning.starts_with(UNFINISHED));
+    let same = whole && result.command == command;
+    if !same {
+        // it is about to be replaced: keep what was measured under another name
+        fs::rename(path, path.with_extension("old.json")).ok();
+    }
+    same.then_some(result)
+}

@@ -1,0 +1,159 @@
+//! The lab's guest as the machine that is measured, with its settings; a fresh one takes its place
+//! after a fault of the emulator.
+
+mod environment;
+
+use std::ops::Range;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Error, Result, ensure};
+use serde_json::Value;
+
+use super::bed::Bed;
+use super::nic::NearNic;
+use super::setup::Setup;
+use super::tuning::Journal;
+use steer_ground::progress::Progress;
+use steer_ground::word::Word;
+use steer_lab::agent::{Link, Silent};
+use steer_lab::facts::{Facts, Nic};
+use steer_lab::guest::{Guest, GuestOptions, MOST_BOOTS};
+use steer_lab::steering::{Steering, Wheel};
+use steer_result::Environment;
+use steer_scenario::generator::Generators;
+use steer_scenario::layout::Layout;
+use steer_scenario::workload::Workload;
+
+/// Source ports of the rounds lie from here on: the client uses a thousand and some above.
+const PORTS: Range<u16> = 20_000..60_000;
+
+/// What guests of one run have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Make<'a> {
+    pub(super) guest: &'a GuestOptions,
+    pub(super) setup: &'a Setup,
+    /// Folder for the consoles.
+    pub(super) out: &'a Path,
+    pub(super) progress: &'a Progress,
+}
+
+/// A guest that is ready for samples.
+pub(super) struct GuestBed<'a> {
+    make: Make<'a>,
+    boots: u32,
+    world: Option<String>,
+    ready: Ready,
+}
+
+/// What is new after each boot.
+struct Ready {
+    guest: Guest,
+    facts: Facts,
+    layout: Layout,
+    wheel: Wheel,
+}
+
+impl<'a> GuestBed<'a> {
+    /// Boots a guest and applies the settings.
+    ///
+    /// # Errors
+    /// When it does not boot, or what a setting needs cannot be had.
+    pub(super) fn make(make: Make<'a>) -> Result<Self> {
+        Ok(Self { make, boots: 1, world: None, ready: boot(make, 1)? })
+    }
+}
+
+fn boot(make: Make<'_>, boot: u32) -> Result<Ready> {
+    let log = if boot == 1 { "console.log".to_owned() } else { format!("console-{boot}.log") };
+    let mut guest = Guest::boot(make.guest, Some(&make.out.join(log)), make.progress)?;
+    let prepared = prepare(&mut guest, make.setup);
+    let (facts, wheel) = guest.survive(prepared)??;
+    Ok(Ready { guest, layout: Layout::of_guest(&facts), facts, wheel })
+}
+
+fn prepare(guest: &mut Guest, setup: &Setup) -> Result<(Facts, Wheel)> {
+    setup.apply(guest)?;
+    let facts = Facts::read(&mut guest.link, &guest.net)?;
+    let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
+    Ok((facts, wheel))
+}
+
+impl Bed for GuestBed<'_> {
+    fn link(&mut self) -> &mut Link {
+        &mut self.ready.guest.link
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.ready.layout
+    }
+
+    fn nics(&self) -> Vec<NearNic> {
+        let of = |nic: &Nic| NearNic { name: nic.name.clone(), cpus: nic.cpus.clone() };
+        self.ready.facts.nics.iter().map(of).collect()
+    }
+
+    /// Its settings go with it.
+    fn journal(&self) -> Option<Journal> {
+        None
+    }
+
+    /// With the port rule of `explicit`, flow i then meets queue i, and the CPU that an operator who
+    /// pins threads by hand gives it.
+    fn source_ports(&self) -> (Range<u16>, u16) {
+        (PORTS, self.ready.guest.net.queues() as u16)
+    }
+
+    fn environment(&mut self) -> Result<Environment> {
+        environment::read(&mut self.ready.guest, self.make.guest, &self.ready.facts)
+    }
+
+    fn warnings(&mut self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn turn(&mut self, world: &str) -> Result<()> {
+        let steering =
+            Steering::of_word(world).with_context(|| format!("there is no world {world:?}"))?;
+        let Ready { guest, facts, wheel, .. } = &mut self.ready;
+        let turned = wheel.turn(steering, &mut guest.link, &guest.net, facts);
+        guest.survive(turned)??;
+        self.world = Some(world.to_owned());
+        Ok(())
+    }
+
+    fn drive(
+        &mut self,
+        workload: &Workload,
+        warmup: Duration,
+        source_port: u16,
+    ) -> Result<(Value, Instant)> {
+        let net = &self.ready.guest.net;
+        Generators::start(net, workload, warmup, source_port)?.finish(net)
+    }
+
+    fn afterwards(&mut self) -> Result<Vec<String>> {
+        let complaints = self.ready.guest.complaints()?;
+        ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
+        Ok(Vec::new())
+    }
+
+    fn recover(&mut self, mut error: Error) -> Result<String> {
+        let guest = &mut self.ready.guest;
+        let broken = guest.broken_by_emulator().filter(|_| self.boots < MOST_BOOTS);
+        let Some(said) = broken else {
+            // The client may be the first to notice that the guest hangs; say that it does.
+            if !error.is::<Silent>()
+                && let Err(silent) = guest.link.read("/proc/uptime")
+            {
+                error = silent.context(format!("{error:#}"));
+            }
+            return guest.survive(Err(error))?;
+        };
+        self.boots += 1;
+        self.ready = boot(self.make, self.boots)?;
+        let world = self.world.take().context("no world to go on in")?;
+        self.turn(&world)?;
+        Ok(format!("{said}; the sample was taken in a fresh one"))
+    }
+}

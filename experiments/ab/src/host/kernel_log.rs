@@ -1,0 +1,48 @@
+//! What the kernel of this host says while samples are taken, read without taking it from anybody.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+
+use steer_lab::guest::complains;
+
+/// Longest record of /dev/kmsg.
+const LONGEST: usize = 8192;
+
+/// The kernel's log from here on; nothing, where it cannot be read.
+pub(super) struct KernelLog(Option<File>);
+
+impl KernelLog {
+    /// From now on.
+    pub(super) fn from_now() -> Self {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg");
+        let at_end = |mut file: File| file.seek(SeekFrom::End(0)).ok().map(|_| file);
+        Self(file.ok().and_then(at_end))
+    }
+
+    /// The lines since the last time that tell of a fault.
+    pub(super) fn complaints(&mut self) -> Vec<String> {
+        let mut complaints = Vec::new();
+        let Some(file) = &mut self.0 else { return complaints };
+        let mut record = [0; LONGEST];
+        // A read gives one record.
+        loop {
+            match file.read(&mut record) {
+                Ok(0) => return complaints,
+                Ok(length) => {
+                    let text = String::from_utf8_lossy(&record[..length]).into_owned();
+                    // priority,number,time,flags;message, then lines about the device
+                    let message = text.split_once(';').map_or("", |(_, message)| message);
+                    let line = message.lines().next().unwrap_or_default();
+                    if complains(line) {
+                        complaints.push(line.to_owned());
+                    }
+                }
+                // Overwritten before it was read: the next one is the oldest there is.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+                Err(_) => return complaints,
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `steer-bench ab`: the same workload under several arms, interleaved in random order, in each
+//! steering world, in one guest or on this host; results are saved after every round.
+
+use std::fs;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use fastrand::Rng;
+
+use super::arms;
+use super::bed::Bed;
+use super::guest_bed::{GuestBed, Make};
+use super::host::HostBed;
+use super::plan::{AbPlan, REPORT, RESULT};
+use super::rounds::Next;
+use super::sample::{self, Measured};
+use super::topology;
+use steer_ground::progress::Progress;
+use steer_ground::style::Style;
+use steer_result::{AbResult, Header, Sample, summarize};
+use steer_scenario::arm::Arm;
+
+/// Runs it; `command` is what the result says it came from.
+///
+/// # Errors
+/// At the first sample that fails; those before it are saved.
+pub fn run(plan: AbPlan, command: Vec<String>) -> Result<()> {
+    plan.check()?;
+    let out = plan.out.clone();
+    let result = measured(plan, command)?;
+    print!("{}", steer_result::table(&result, Style::Terminal));
+    for file in [RESULT, REPORT] {
+        println!("{}", out.join(file).display());
+    }
+    Ok(())
+}
+
+/// Measures; the files are written.
+///
+/// # Errors
+/// As [`run`].
+pub(super) fn measured(mut plan: AbPlan, command: Vec<String>) -> Result<AbResult> {
+    plan.complete()?;
+    fs::create_dir_all(&plan.out).with_context(|| format!("creating {}", plan.out.display()))?;
+    let progress = Progress::rounds(plan.planned() as u64);
+    measure(&plan, command, &progress)
+}
+
+/// How the warning begins that a result holds until all rounds are measured.
+pub(super) const UNFINISHED: &str = "unfinished:";
+
+/// The machine to measure.
+fn bed<'a>(plan: &'a AbPlan, progress: &'a Progress) -> Result<Box<dyn Bed + 'a>> {
+    let (guest, setup, out) = (&plan.guest, &plan.setup, plan.out.as_path());
+    Ok(match &plan.host {
+        Some(host) => Box::new(HostBed::make(host, guest, &plan.arms)?),
+        None => Box::new(GuestBed::make(Make { guest, setup, out, progress })?),
+    })
+}
+
+/// What is known before the first sample.
+fn header(plan: &AbPlan, command: Vec<String>, bed: &mut dyn Bed) -> Result<Header> {
+    let mut warnings = bed.warnings()?;
+    let nics: Vec<_> = bed.nics().into_iter().map(|nic| nic.name).collect();
+    let topology = topology::read(bed.link(), &nics)
+        .map_err(|why| warnings.push(format!("where the CPUs are is not known: {why:#}")));
+    Ok(Header {
+        main_arm: arms::main(&plan.arms).to_owned(),
+        arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
+        equal: arms::equal(&plan.arms),
+        command,
+        seed: plan.seed,
+        environment: bed.environment()?,
+        topology: topology.ok(),
+        workload: plan.workload.describe(bed.layout()),
+        warnings,
+    })
+}
+
+/// All rounds of all worlds; what is measured until something fails is kept.
+fn measure(plan: &AbPlan, command: Vec<String>, progress: &Progress) -> Result<AbResult> {
+    let mut bed = bed(plan, progress)?;
+    let mut run = Run { header: header(plan, command, &mut *bed)?, samples: Vec::new(), saved: 0 };
+    sample::rehearse(&mut *bed, &plan.arms)?;
+    let mut random = Rng::with_seed(plan.seed);
+    let worlds = plan.worlds();
+    let begun = Instant::now();
+    for (nth, world) in (1..).zip(&worlds) {
+        bed.turn(world)?;
+        if let Some(topology) = &mut run.header.topology {
+            topology::look_at_queues(topology, bed.link(), world);
+        }
+        let mut end = plan.rounds.end(begun, f64::from(nth) / worlds.len() as f64);
+        for round in 0.. {
+            if let Err(error) = run.round(plan, &mut *bed, world, round, &mut random, progress) {
+                let saved = run.save_unfinished(plan, &format!("; it ended with: {error:#}"));
+                return Err(match saved {
+                    Ok(_) => error,
+                    Err(unsaved) => error.context(format!("{unsaved:#}")),
+                });
+            }
+            let so_far = run.save_unfinished(plan, "")?;
+            match end.after(round + 1, so_far.worlds.get(*world)) {
+                Next::Planned => {}
+                Next::Further => progress.add(plan.arms.len() as u64),
+                Next::Over(said) => {
+                    let said = said.map(|said| format!("{world}: {said}"));
+                    run.header.warnings.extend(said);
+                    break;
+                }
+            }
+        }
+    }
+    let result = summarize(run.header.clone(), run.samples.clone());
+    run.save(&result, plan)?;
+    Ok(result)
+}
+
+/// What a run has so far.
+struct Run {
+    header: Header,
+    samples: Vec<Sample>,
+    /// How many of them are in the file.
+    saved: usize,
+}
+
+impl Run {
+    /// Every arm once, in random order.
+    fn round(
+        &mut self,
+        plan: &AbPlan,
+        bed: &mut dyn Bed,
+        world: &str,
+        round: u32,
+        random: &mut Rng,
+        progress: &Progress,
+    ) -> Result<()> {
+        let (ports, step) = bed.source_ports();
+        let source_port = random.u16(ports).next_multiple_of(step);
+        let mut arms: Vec<&Arm> = plan.arms.iter().collect();
+        random.shuffle(&mut arms);
+        for (order, arm) in (0..).zip(arms) {
+            let place = format!("{world}, {}, {}", plan.rounds.name(round), arm.name);
+            progress.step(place.clone());
+            let taken = loop {
+                match sample::take(bed, arm, &plan.workload, source_port) {
+                    Ok(taken) => break taken,
+                    Err(error) => {
+                        let again = bed.recover(error).with_context(|| place.clone())?;
+                        self.header.warnings.push(format!("{place}: {again}"));
+                        progress.say(&format!("{place}: {again}"));
+                    }
+                }
+            };
+            let Measured { observe, client, hog_rate, cpu, warnings } = taken;
+            self.header
+                .warnings
+                .extend(warnings.iter().map(|warning| format!("{place}: {warning}")));
+            self.samples.push(Sample {
+                world: world.to_owned(),
+                arm: arm.name.clone(),
+                round,
+                order,
+                source_port,
+                observe,
+                client,
+                hog_rate,
+                cpu,
+            });
+            progress.advance();
+        }
+        Ok(())
+    }
+
+    /// Saves what there is, if there is anything.
+    fn save_unfinished(&mut self, plan: &AbPlan, why: &str) -> Result<AbResult> {
+        let mut header = self.header.clone();
+        let (have, all) = (self.samples.len(), plan.planned());
+        header.warnings.push(format!("{UNFINISHED} holds {have} of {all} samples{why}"));
+        let result = summarize(header, self.samples.clone());
+        if have > 0 {
+            self.save(&result, plan)?;
+        }
+        Ok(result)
+    }
+
+    /// Saves a result of all samples so far, in place of the one before.
+    fn save(&mut self, result: &AbResult, plan: &AbPlan) -> Result<()> {
+        let path = plan.result_path();
+        result.write(&path).with_context(|| match self.saved {
+            0 => "nothing of this run is saved".to_owned(),
+            saved => format!("{} keeps the first {saved} samples", path.display()),
+        })?;
+        self.saved = self.samples.len();
+        steer_report::write(result, &plan.out.join(REPORT))
+    }
+}

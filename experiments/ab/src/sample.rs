@@ -1,0 +1,215 @@
+//! One sample: one arm's scheduler, the server, the hogs, the traffic, the observer and the
+//! measurement of the CPUs, all for one window of time, and then the machine as it was before.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::bed::Bed;
+use super::cpu;
+use super::tuning::{self, Tuned};
+use steer_ground::text::words;
+use steer_lab::agent::{Link, Silent};
+use steer_result::CpuRecord;
+use steer_scenario::arm::Arm;
+use steer_scenario::programs::{self, HOGS, SERVER};
+use steer_scenario::scheduler;
+use steer_scenario::tuning::{NAMES, Tuning};
+use steer_scenario::workload::Workload;
+use steer_traffic::client::ClientReport;
+use steer_traffic::hog;
+use steer_traffic::long::Completed;
+
+/// For programs that only have to bind, or to attach, in an emulated guest.
+const START: Duration = Duration::from_secs(60);
+/// Between the observer's attaching and the traffic's warm-up: for the server and the hogs to
+/// start. What they leave of it is added to the warm-up, so that the windows begin together.
+const SET_UP: Duration = Duration::from_secs(4);
+/// How far apart the windows of client and observer may begin.
+const APART: Duration = Duration::from_millis(500);
+const OBSERVER: &str = "observer";
+
+/// What a sample gives.
+pub(super) struct Measured {
+    /// The observer's report.
+    pub(super) observe: Value,
+    /// The client's report.
+    pub(super) client: Value,
+    /// Spins of the hogs per second, if there were any.
+    pub(super) hog_rate: Option<f64>,
+    /// What the CPUs did, if that could be measured.
+    pub(super) cpu: Option<CpuRecord>,
+    /// Warnings about this sample.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Takes one sample; what the arm sets for it is put back, whatever comes of it.
+///
+/// # Errors
+/// When a program fails, the scheduler is thrown out, a guest's kernel complains, or a setting does
+/// not go back.
+pub(super) fn take(
+    bed: &mut dyn Bed,
+    arm: &Arm,
+    workload: &Workload,
+    source_port: u16,
+) -> Result<Measured> {
+    let tuned = tune(bed, &arm.tunings)?;
+    match measure(bed, arm, workload, source_port) {
+        Ok(mut measured) => {
+            measured.warnings.extend(tuned.undo(bed.link())?);
+            Ok(measured)
+        }
+        // whoever does not answer takes its settings along
+        Err(error) if error.is::<Silent>() => Err(error),
+        Err(error) => Err(tuning::with(error, tuned.undo(bed.link()))),
+    }
+}
+
+/// Sets all that the arms name once and puts it back, so that what cannot be had is known before
+/// anything is measured.
+///
+/// # Errors
+/// `Unsupported`, when the machine cannot do one of them.
+pub(super) fn rehearse(bed: &mut dyn Bed, arms: &[Arm]) -> Result<()> {
+    for (name, tuning) in NAMES {
+        if let Some(arm) = arms.iter().find(|arm| arm.tunings.contains(&tuning)) {
+            tune(bed, &[tuning])
+                .and_then(|tuned| tuned.undo(bed.link()))
+                .with_context(|| format!("+{name} of the arm {}", arm.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets what an arm names.
+fn tune(bed: &mut dyn Bed, tunings: &[Tuning]) -> Result<Tuned> {
+    let (nics, journal) = (bed.nics(), bed.journal());
+    Tuned::apply(bed.link(), &nics, journal, tunings)
+}
+
+/// Measures. The observer attaches before there is traffic and leaves after it: switching
+/// tracepoints on and off patches code that every packet runs through.
+fn measure(
+    bed: &mut dyn Bed,
+    arm: &Arm,
+    workload: &Workload,
+    source_port: u16,
+) -> Result<Measured> {
+    let loaded = match &arm.scheduler {
+        Some(argv) => Some(scheduler::load(bed.link(), argv)?),
+        None => None,
+    };
+    let layout = bed.layout().clone();
+    let window = attach(bed.link(), workload)?;
+    let cpu = cpu::open(bed.link(), window, workload.duration(), tail(workload));
+    let programs = programs::serve(bed.link(), &layout, arm, workload, window)?;
+    let warmup = window.saturating_duration_since(Instant::now());
+    let driven = bed.drive(workload, warmup, source_port);
+    let (client, warm) = driven.map_err(|error| match bed.link().so_far(SERVER) {
+        Ok(said) if !said.stderr.is_empty() => {
+            error.context(format!("the server said: {}", said.stderr.trim_end()))
+        }
+        _ => error,
+    })?;
+    ensure!(
+        scheduler::in_force(bed.link())? == loaded,
+        "the scheduler was thrown out during the sample: {}",
+        bed.link().read("/sys/kernel/sched_ext/state")?
+    );
+    let mut warnings = Vec::new();
+    let mut hog_rate = None;
+    for program in &programs {
+        let ended = bed.link().stop_within(program, tail(workload));
+        let ended = ended.with_context(|| format!("stopping {program}"))?;
+        if program == HOGS {
+            let spins = spins(&ended.stdout)
+                .with_context(|| format!("the hogs did not count: {}", ended.last_words()))?;
+            hog_rate = Some(spins / workload.duration().as_secs_f64());
+        }
+        if [SERVER, HOGS].contains(&program.as_str()) {
+            let lines = ended.stderr.lines();
+            let lines = lines.map(|line| line.strip_prefix("steer-bench: ").unwrap_or(line));
+            warnings.extend(lines.map(|line| format!("the {program}: {line}")));
+        }
+    }
+    warnings.extend(copied(&client).map(|warning| format!("the client: {warning}")));
+    warnings.extend(strayed(&client));
+    let observe = detach(bed.link())?;
+    let cpu = cpu.and_then(|()| cpu::close(bed.link()));
+    if loaded.is_some() {
+        scheduler::unload(bed.link(), libc::SIGINT)?;
+    }
+    warnings.extend(bed.afterwards()?);
+    warnings.extend(apart(window, warm));
+    // The other figures do not need it, and not every kernel has performance events.
+    let cpu = cpu.map_err(|why| warnings.push(format!("what the CPUs did is not known: {why:#}")));
+    Ok(Measured { observe, client, hog_rate, cpu: cpu.ok(), warnings })
+}
+
+/// Attaches the observer; gives the moment at which its window begins.
+fn attach(link: &mut Link, workload: &Workload) -> Result<Instant> {
+    let lead = SET_UP + workload.connecting() + workload.warmup();
+    let argv = format!(
+        "scx_steer observe --lead {} --duration {} --tail {} --json",
+        lead.as_secs(),
+        workload.duration().as_secs(),
+        tail(workload).as_secs()
+    );
+    link.spawn(OBSERVER, &words(&argv))?;
+    link.expect(OBSERVER, "observing", START)?;
+    Ok(Instant::now() + lead)
+}
+
+/// How long the observer and the measurement of the CPUs stay at the most, and the server takes to end:
+/// until all connections are closed. An emulated guest closed 5000 of 300,000 in a second.
+fn tail(workload: &Workload) -> Duration {
+    START + workload.connecting()
+}
+
+/// Ends the observer; gives its report.
+fn detach(link: &mut Link) -> Result<Value> {
+    let finished = link.stop(OBSERVER)?;
+    ensure!(finished.success(), "the observer failed: {}", finished.last_words());
+    serde_json::from_str(&finished.stdout).context("reading the observer's report")
+}
+
+/// Whether the windows began too far apart.
+fn apart(observer: Instant, client: Instant) -> Option<String> {
+    let late = client.saturating_duration_since(observer);
+    let early = observer.saturating_duration_since(client);
+    let apart = late.max(early);
+    (apart > APART).then(|| {
+        format!("the windows of observer and client began {:.1} s apart", apart.as_secs_f64())
+    })
+}
+
+/// What the hogs said that they did.
+fn spins(said: &str) -> Option<f64> {
+    said.lines().find_map(|line| line.strip_prefix(hog::SPINS)?.parse().ok())
+}
+
+/// Whether what the client was to send without a copy was copied.
+fn copied(client: &Value) -> Option<String> {
+    let completed = Completed::deserialize(client.pointer("/long/zerocopy")?);
+    completed.ok()?.warning()
+}
+
+/// Whether another program than our client measured RPCs for another time.
+fn strayed(client: &Value) -> Option<String> {
+    let report = ClientReport::deserialize(client).ok()?;
+    report.rpc?.warning(report.duration_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hogs_say_what_they_did() {
+        assert_eq!(spins("ready\nspins: 17\n"), Some(17.0));
+        assert_eq!(spins("ready\n"), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! Sets what an arm names, and puts it back.
+
+use std::time::Duration;
+
+use anyhow::{Context, Error, Result, anyhow, ensure};
+
+use super::journal::Journal;
+use super::pause::Pause;
+use super::was::Was;
+use super::{idle, xps};
+use crate::nic::NearNic;
+use crate::topology;
+use steer_lab::agent::{Link, Silent};
+use steer_lab::facts::{affinity_path, queue_folders};
+use steer_lab::steering::set;
+use steer_scenario::tuning::{IRQBALANCE, Tuning};
+
+/// Flows that RFS follows, as the kernel's scaling.rst suggests for a server.
+const FLOWS: usize = 32_768;
+/// The table of the threads that read them.
+const FLOW_ENTRIES: &str = "/proc/sys/net/core/rps_sock_flow_entries";
+/// For a program that only looks.
+const STEP: Duration = Duration::from_secs(30);
+
+/// What has to be put back.
+#[derive(Debug, Default)]
+pub(crate) struct Tuned {
+    /// Settings as they were, in the order they were changed in, or may have been: irqbalance may
+    /// change any interrupt's affinity as long as it runs.
+    before: Vec<Was>,
+    /// Names of the programs that were started.
+    programs: Vec<&'static str>,
+    /// Where it is written down as well, on a host.
+    journal: Option<Journal>,
+}
+
+impl Tuned {
+    /// Turns on all of them on a machine with these NICs, or none.
+    ///
+    /// # Errors
+    /// When a setting does not read back as it was written, or a program does not start;
+    /// `Unsupported`, when the machine cannot do it.
+    pub(crate) fn apply(
+        link: &mut Link,
+        nics: &[NearNic],
+        journal: Option<Journal>,
+        tunings: &[Tuning],
+    ) -> Result<Self> {
+        let mut tuned = Self { journal, ..Self::default() };
+        for tuning in tunings {
+            let applied = match tuning {
+                Tuning::Rfs => tuned.start_rfs(link, nics).context("turning on RFS"),
+                Tuning::Irqbalance => tuned.start_irqbalance(link).context("starting irqbalance"),
+                Tuning::Xps => tuned.start_xps(link, nics).context("setting XPS"),
+                Tuning::NoPause => tuned.stop_pause(link, nics).context("turning off pause frames"),
+                Tuning::ShallowIdle => idle::start(link)
+                    .map(|()| tuned.programs.push(idle::HOLDER))
+                    .context("limiting idle states"),
+            };
+            if let Err(error) = applied {
+                return Err(with(error, tuned.undo(link)));
+            }
+        }
+        Ok(tuned)
+    }
+
+    fn start_rfs(&mut self, link: &mut Link, nics: &[NearNic]) -> Result<()> {
+        self.change(link, FLOW_ENTRIES.to_owned(), &FLOWS.to_string())?;
+        for nic in nics {
+            let queues = queue_folders(link, &nic.name, "rx-")?;
+            // the kernel rounds up to a power of two
+            let each = FLOWS.div_ceil(queues.len().max(1)).next_power_of_two();
+            for queue in queues {
+                self.change(link, format!("{queue}/rps_flow_cnt"), &each.to_string())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_irqbalance(&mut self, link: &mut Link) -> Result<()> {
+        alone(link)?;
+        for irq in link.list("/proc/irq")?.iter().filter_map(|name| name.parse().ok()) {
+            let path = affinity_path(irq);
+            self.note(Was::File { value: link.read(&path)?, path })?;
+        }
+        link.spawn(IRQBALANCE, &[IRQBALANCE, "--foreground", "--interval=1"])?;
+        self.programs.push(IRQBALANCE);
+        Ok(())
+    }
+
+    fn start_xps(&mut self, link: &mut Link, nics: &[NearNic]) -> Result<()> {
+        alone(link)?;
+        for NearNic { name, cpus } in nics {
+            let tx_queues = queue_folders(link, name, "tx-")?.len();
+            let queues = topology::queues(link, name);
+            for (path, value) in xps::one_to_one(name, &queues, tx_queues, cpus)? {
+                self.change(link, path, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn stop_pause(&mut self, link: &mut Link, nics: &[NearNic]) -> Result<()> {
+        for NearNic { name, .. } in nics {
+            let pause = Pause::to_turn_off(link, name)?;
+            self.note(Was::Pause { nic: name.clone(), pause })?;
+            Pause::OFF.set(link, name)?;
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, link: &mut Link, path: String, value: &str) -> Result<()> {
+        self.note(Was::File { path: path.clone(), value: link.read(&path)? })?;
+        set(link, &path, value)
+    }
+
+    /// Remembers a setting that is about to be changed.
+    fn note(&mut self, was: Was) -> Result<()> {
+        if let Some(journal) = &self.journal {
+            journal.note(&was)?;
+        }
+        self.before.push(was);
+        Ok(())
+    }
+
+    /// Puts back what a run that was killed had changed; gives whether there was such a thing.
+    ///
+    /// # Errors
+    /// Names what does not go back.
+    pub(crate) fn recover(link: &mut Link, journal: &Journal) -> Result<bool> {
+        let before = journal.left()?;
+        let found = !before.is_empty();
+        Self { before, journal: Some(journal.clone()), ..Self::default() }.undo(link)?;
+        Ok(found)
+    }
+
+    /// Puts everything back, and sees that it is, also when the user wants an end; gives warnings.
+    ///
+    /// # Errors
+    /// Names what did not go back, after all else did; or says that a program had ended by itself.
+    /// [`Silent`] at once, when the guest does not answer.
+    pub(crate) fn undo(self, link: &mut Link) -> Result<Vec<String>> {
+        link.insist(true);
+        let undone = self.put_back(link);
+        link.insist(false);
+        undone
+    }
+
+    fn put_back(self, link: &mut Link) -> Result<Vec<String>> {
+        let (mut left, mut ended) = (Vec::new(), Vec::new());
+        for program in &self.programs {
+            unless_silent(link.stop(program).map(drop), &mut ended)?;
+        }
+        let mut moved = 0;
+        for was in self.before.iter().rev() {
+            let put_back = was.put_back(link);
+            moved += usize::from(was.is_affinity() && matches!(put_back, Ok(true)));
+            unless_silent(put_back.map(drop), &mut left)?;
+        }
+        ensure!(left.is_empty(), "not put back: {}", left.join("; "));
+        if let Some(journal) = &self.journal {
+            journal.clear()?;
+        }
+        ensure!(ended.is_empty(), "{}", ended.join("; "));
+        let idle = self.programs.contains(&IRQBALANCE) && moved == 0;
+        Ok(idle.then(|| "irqbalance moved no interrupt".to_owned()).into_iter().collect())
+    }
+}
+
+/// Notes a failure, unless it is that the guest does not answer.
+fn unless_silent(result: Result<()>, failures: &mut Vec<String>) -> Result<()> {
+    let error = match result {
+        Err(error) if !error.is::<Silent>() => error,
+        other => return other,
+    };
+    failures.push(format!("{error:#}"));
+    Ok(())
+}
+
+/// Checks that no irqbalance of the machine's own moves the interrupts.
+fn alone(link: &mut Link) -> Result<()> {
+    ensure!(
+        !link.run(&["pidof", IRQBALANCE], STEP)?.success(),
+        "irqbalance runs on this machine and moves interrupts: stop it first (systemctl stop \
+         irqbalance)"
+    );
+    Ok(())
+}
+
+/// A failure, and what was left behind because of it, if anything was.
+pub(crate) fn with(error: Error, undone: Result<Vec<String>>) -> Error {
+    match undone {
+        Ok(_) => error,
+        Err(silent) if silent.is::<Silent>() => silent.context(format!("{error:#}")),
+        // As text alone: what is not put back is more than a reason to leave an experiment out.
+        Err(left) => anyhow!("{left:#}: {error:#}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unsupported::Unsupported;
+    use steer_ground::stop::{Interrupted, Stop};
+    use steer_lab::agent::Here;
+
+    /// A setting of this process alone: a number, which reads back in plain digits.
+    const SETTING: &str = "/proc/self/oom_score_adj";
+
+    fn here() -> Link {
+        Link::here(Here::new(Vec::new(), Box::leak(Box::new(Stop::never().unwrap()))))
+    }
+
+    #[test]
+    fn what_was_changed_goes_back_even_what_did_not_take_its_value() {
+        let mut link = here();
+        let before = link.read(SETTING).unwrap();
+        let mut tuned = Tuned::default();
+        for value in ["0x3", "0x7"] {
+            let changed = tuned.change(&mut link, SETTING.to_owned(), value);
+            // it reads back without the 0x
+            assert!(changed.unwrap_err().to_string().contains("was written"), "{value}");
+        }
+        assert_ne!(link.read(SETTING).unwrap(), before);
+        assert_eq!(tuned.undo(&mut link).unwrap(), Vec::<String>::new());
+        assert_eq!(link.read(SETTING).unwrap(), before);
+    }
+
+    #[test]
+    fn what_does_not_go_back_is_named_and_the_rest_goes_back() {
+        let mut link = here();
+        let other = "/proc/thread-self/comm";
+        let before = link.read(other).unwrap();
+        link.write(other, "renamed").unwrap();
+        let gone = "/proc/sys/net/no_such_setting";
+        let settings = [(other, before.as_str()), (gone, "1")];
+        let was =
+            |(path, value): (&str, &str)| Was::File { path: path.into(), value: value.into() };
+        let tuned = Tuned { before: settings.map(was).into(), ..Tuned::default() };
+        let failed = with(Unsupported("the sample failed".into()).into(), tuned.undo(&mut link));
+        assert_eq!(link.read(other).unwrap(), before);
+        let said = format!("{failed:#}");
+        assert!(said.starts_with("not put back:") && said.contains(gone), "{said}");
+        assert!(said.ends_with("the sample failed"), "{said}");
+        assert!(!failed.is::<Unsupported>(), "it would pass for something to leave out");
+    }
+
+    #[test]
+    fn what_a_killed_run_left_goes_back_though_the_user_wants_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open(&folder.path().join("journal"), true).unwrap().unwrap();
+        // Of this thread alone, as the other tests' settings are not.
+        let name = "/proc/thread-self/comm";
+        let before = here().read(name).unwrap();
+        let mut killed = Tuned { journal: Some(journal.clone()), ..Tuned::default() };
+        killed.change(&mut here(), name.to_owned(), "changed").unwrap();
+        drop(killed);
+        assert_eq!(here().read(name).unwrap(), "changed");
+
+        let stop = Box::leak(Box::new(Stop::always().unwrap()));
+        let mut link = Link::here(Here::new(Vec::new(), stop));
+        assert!(Tuned::recover(&mut link, &journal).unwrap());
+        assert_eq!(here().read(name).unwrap(), before);
+        assert!(!Tuned::recover(&mut link, &journal).unwrap(), "nothing is left to put back");
+        assert!(link.read(name).unwrap_err().is::<Interrupted>(), "and then it ends");
+    }
+}

@@ -1,0 +1,67 @@
+//! `steer-bench archive`: keeps a run for good, small, with what is needed to repeat it. An archive
+//! is never written to again: a new run is a new folder.
+
+mod sources;
+mod stub;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+use sources::Source;
+use steer_result::{AbResult, archive};
+pub(crate) use stub::{machine, words};
+
+/// What to archive, and where.
+#[derive(Debug, Clone)]
+pub struct ArchiveOptions {
+    /// Results, other JSON files, or folders that `steer-bench ab` or `run` wrote.
+    pub sources: Vec<PathBuf>,
+    /// The folder to make. It must not exist.
+    pub to: PathBuf,
+    /// The commit that was measured; the one that is checked out here where it is absent.
+    pub commit: Option<String>,
+}
+
+/// Makes an archive, and says what is in it.
+///
+/// # Errors
+/// When the folder exists, a source is no JSON, two have one name, or a file cannot be written; then
+/// no folder is left behind.
+pub fn run(options: &ArchiveOptions) -> Result<()> {
+    let place = options.to.display();
+    ensure!(
+        !options.to.exists(),
+        "{place} exists, and archives are never written to again: name a new folder"
+    );
+    let sources = Source::all(&options.sources)?;
+    let commit = options.commit.clone().map_or_else(stub::checked_out, Ok)?;
+    fs::create_dir_all(&options.to).with_context(|| format!("cannot make {place}"))?;
+    let filled = fill(&options.to, &sources, &commit);
+    if filled.is_err() {
+        fs::remove_dir_all(&options.to).ok();
+    }
+    filled?;
+    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    let mut kept: Vec<_> = options.to.read_dir()?.filter_map(|it| Some(it.ok()?.path())).collect();
+    kept.sort_unstable();
+    for path in &kept {
+        println!("{:>8.1} KB  {}", size(path) as f64 / 1e3, path.display());
+    }
+    println!("Now say in README.md and run.toml what was asked and found.");
+    Ok(())
+}
+
+fn fill(folder: &Path, sources: &[Source], commit: &str) -> Result<()> {
+    let mut results = Vec::new();
+    for Source { name, path } in sources {
+        let text = archive::text(path)?;
+        archive::write(&text, folder, name)
+            .with_context(|| format!("cannot archive {}", path.display()))?;
+        if let Ok(result) = AbResult::read(path) {
+            results.push((name.as_str(), result));
+        }
+    }
+    stub::write(folder, &results, commit)
+}

@@ -1,0 +1,104 @@
+//! The flags of `steer-bench det`.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use steer_counted::{RunOptions, Workload};
+use steer_ground::word::Word;
+use steer_lab::SCX_STEER;
+
+use super::choice::choice;
+use super::guest::GuestArgs;
+
+/// Flags of `steer-bench det`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct DetArgs {
+    #[command(subcommand)]
+    command: Option<DetCommand>,
+    #[command(flatten)]
+    run: RunArgs,
+    /// Print everything that was counted, as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to do in the deterministic tier instead of one run.
+#[derive(Debug, Subcommand)]
+enum DetCommand {
+    /// Run one seed several times and compare every counter. Then run another seed, which must
+    /// differ. The machine must do nothing else: if QEMU waits for a CPU, runs may differ.
+    Selftest(SelftestArgs),
+}
+
+#[derive(Debug, Args)]
+struct SelftestArgs {
+    /// Runs of the same seed.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..=100))]
+    runs: u64,
+    #[command(flatten)]
+    run: RunArgs,
+}
+
+impl DetArgs {
+    /// Runs one seed once, or the self-test.
+    ///
+    /// # Errors
+    /// When a run fails, or the self-test finds that runs of one seed differ or runs of two seeds
+    /// do not.
+    pub(crate) fn run(self) -> Result<()> {
+        match self.command {
+            Some(DetCommand::Selftest(SelftestArgs { runs, run })) => {
+                steer_counted::selftest(&run.into(), runs)
+            }
+            None => steer_counted::run(&self.run.into(), self.json),
+        }
+    }
+}
+
+/// One run.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Seed of the run: shifts the start against the timer ticks, and chooses the source ports.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..1_000_000))]
+    pub(crate) seed: u32,
+    /// The scheduler: scx_steer, default (the kernel's own), pinned (the kernel's own, with the
+    /// server's threads pinned by hand: long flows near the NIC, RPCs elsewhere), or a program
+    /// added by --with.
+    #[arg(long, value_name = "NAME", default_value = SCX_STEER)]
+    pub(crate) scheduler: String,
+    /// What runs in the guest.
+    #[arg(long, value_name = "NAME", value_parser = choice(workload), default_value = Workload::Traffic.word())]
+    pub(crate) workload: Workload,
+    /// Report also what each BPF program costs: its runs, and the instructions per run, from the
+    /// kernel's bpf_stats. Counting costs instructions itself, so the other figures of such a run
+    /// differ from those of a run without it.
+    #[arg(long)]
+    pub(crate) bpf_stats: bool,
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+}
+
+impl From<RunArgs> for RunOptions {
+    fn from(args: RunArgs) -> Self {
+        let RunArgs { seed, scheduler, workload, bpf_stats, guest } = args;
+        Self { seed, scheduler, workload, bpf_stats, guest: guest.into() }
+    }
+}
+
+/// Describes a workload, for the help.
+fn workload(workload: Workload) -> &'static str {
+    match workload {
+        Workload::Traffic => {
+            "Long flows, RPCs and a hog per node, from one NIC of the guest to the other"
+        }
+        Workload::Rpcs => {
+            "As traffic, without long flows: the instructions of an RPC where there is nothing to steer"
+        }
+        Workload::Overload => {
+            "As traffic, with three more hogs per CPU, some of them nice: how long a thread must wait"
+        }
+        Workload::Pipe => {
+            "Two processes that wake each other: the instructions of one loop, that is, two wake-ups"
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The flags for the traffic, and what runs beside it.
+
+use anyhow::{Context, Error, Result};
+use clap::builder::ArgPredicate;
+use clap::{Args, value_parser};
+use steer_ground::word::Word;
+use steer_scenario::rpc_tool::RpcTool;
+use steer_scenario::workload::{LongTool, Workload};
+use steer_traffic::client::MOST_RPC;
+use steer_traffic::long::{Direction, Reads};
+use steer_traffic::stage::Stage;
+
+use super::choice::{choice, reads, way};
+
+/// Traffic, and what runs beside it; the same in every arm.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WorkloadArgs {
+    /// Long flows.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) long_flows: u16,
+    /// Rate of each. Unlimited flows make the emulator's noise drown every difference; with --agent
+    /// they are the default.
+    #[arg(long, value_name = "RATE", default_value = "40Mbit")]
+    #[arg(default_value_if("agent", ArgPredicate::IsPresent, "max"))]
+    pub(crate) long_rate: String,
+    /// Program that sends and receives the long flows.
+    #[arg(long, value_name = "TOOL", value_parser = choice(long_tool), default_value = "builtin")]
+    pub(crate) long_tool: LongTool,
+    /// Which way the long flows go.
+    #[arg(long, value_name = "WAY", value_parser = choice(way), default_value = Direction::default().word())]
+    pub(crate) long_direction: Direction,
+    /// What the measured machine does with the payload of long flows that come in.
+    #[arg(long, value_name = "HOW", value_parser = choice(reads), default_value = Reads::default().word())]
+    pub(crate) long_reads: Reads,
+    /// Send the long flows without copying them (MSG_ZEROCOPY).
+    #[arg(long)]
+    pub(crate) long_zerocopy: bool,
+    /// RPC connections, each with one request outstanding; up to 300000, which need memory in the guest
+    /// (--node-memory).
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = value_parser!(u32).range(0..=i64::from(MOST_RPC)))]
+    pub(crate) rpc_connections: u32,
+    /// RPCs per second of all connections together, which ask in turns and are idle between them; latency
+    /// counts from when a request is due. 0: each asks as soon as it has its reply.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) rpc_rate: u32,
+    /// Bytes of every request and reply.
+    #[arg(long, value_name = "SIZE", default_value = "4KiB")]
+    pub(crate) rpc_size: String,
+    /// Programs that serve the RPCs and ask for them. Of redis, nginx and memcached a value or a file of
+    /// the size is asked for.
+    #[arg(long, value_name = "TOOL", value_parser = choice(rpc_tool), default_value = RpcTool::default().word())]
+    pub(crate) rpc_tool: RpcTool,
+    /// Threads on the measured machine that share the RPC connections: instances of redis, workers of
+    /// nginx, threads of memcached.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) rpc_threads: u16,
+    /// Leave out the hogs, one spinning thread per NUMA node.
+    #[arg(long)]
+    pub(crate) no_hogs: bool,
+    /// Let the load shift within each sample, which then consists of equal parts, each with its own
+    /// number of long flows, RPC connections, or hogs per NUMA node, like "long-flows=0
+    /// rpc-connections=32 hogs=2". What a stage leaves out is as the other flags say; the warm-up is
+    /// as the first. Repeat for each stage.
+    #[arg(long = "stage", value_name = "STAGE")]
+    pub(crate) stages: Vec<Stage>,
+    /// Seconds of traffic before each sample, at the least.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
+    pub(crate) warmup: u32,
+    /// Seconds of each sample.
+    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) duration: u32,
+}
+
+impl TryFrom<WorkloadArgs> for Workload {
+    type Error = Error;
+
+    /// Fails when the rate or the size cannot be read; names the flag.
+    fn try_from(args: WorkloadArgs) -> Result<Self> {
+        Ok(Self {
+            long_flows: args.long_flows,
+            long_rate: args.long_rate.parse().map_err(Error::msg).context("--long-rate")?,
+            long_tool: args.long_tool,
+            long_direction: args.long_direction,
+            long_reads: args.long_reads,
+            long_zerocopy: args.long_zerocopy,
+            trace_long: false,
+            rpc_connections: args.rpc_connections,
+            rpc_rate: args.rpc_rate,
+            rpc_size: args.rpc_size.parse().map_err(Error::msg).context("--rpc-size")?,
+            rpc_tool: args.rpc_tool,
+            rpc_threads: args.rpc_threads,
+            no_hogs: args.no_hogs,
+            stages: args.stages,
+            warmup: args.warmup,
+            duration: args.duration,
+        })
+    }
+}
+
+/// Who sends the long flows.
+fn long_tool(tool: LongTool) -> &'static str {
+    match tool {
+        LongTool::Builtin => "This program",
+        LongTool::Iperf3 => "iperf3, as a second opinion",
+    }
+}
+
+/// Who serves the RPCs, and who asks.
+fn rpc_tool(tool: RpcTool) -> &'static str {
+    match tool {
+        RpcTool::Builtin => "This program does both",
+        RpcTool::Redis => {
+            "Instances of redis, asked by redis-benchmark for one value of the size (GET)"
+        }
+        RpcTool::Nginx => "nginx, asked by wrk for one file of the size (GET)",
+        RpcTool::Memcached => {
+            "memcached, asked by this program for a value of the size per connection (get)"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    #[command(no_binary_name = true)]
+    struct Line {
+        /// What the default of the rate looks at.
+        #[arg(long)]
+        agent: bool,
+        #[command(flatten)]
+        args: WorkloadArgs,
+    }
+
+    fn workload(flags: &[&str]) -> Result<Workload> {
+        let Line { agent: _, args } = Line::try_parse_from(flags).unwrap();
+        args.try_into()
+    }
+
+    #[test]
+    fn rates_and_sizes_keep_how_they_were_written() {
+        let found = workload(&["--long-rate=1Gbit", "--rpc-size=16KiB"]).unwrap();
+        assert_eq!(found.long_rate.value.bits_per_s(), Some(1_000_000_000));
+        assert_eq!(
+            (found.long_rate.text.as_str(), found.rpc_size.text.as_str()),
+            ("1Gbit", "16KiB")
+        );
+        assert_eq!(found.rpc_size.value.bytes(), 16 << 10);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for flag in ["--long-rate", "--rpc-size"] {
+            let error = workload(&[&format!("{flag}=much")]).unwrap_err();
+            assert_eq!(error.to_string(), flag);
+        }
+    }
+}

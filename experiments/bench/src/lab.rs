@@ -1,0 +1,100 @@
+//! The subcommands that work on the lab, each handed to the crate that does the work.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use steer_ground::progress::Progress;
+use steer_lab::guest;
+use steer_lab::kernel::{Source, Wanted};
+
+use crate::args::ab::{self, AbArgs};
+use crate::args::checks::{SoakArgs, TestArgs};
+use crate::args::det::DetArgs;
+use crate::args::experiment::RunArgs;
+use crate::args::guest::{GuestArgs, RunArgs as GuestRunArgs, SourceArgs};
+use crate::args::trials::{AdaptArgs, NeutralArgs};
+
+/// Subcommands that work on the lab.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Download the kernels that guests boot.
+    #[command(subcommand)]
+    Kernel(KernelCommand),
+    /// Boot the virtual lab.
+    #[command(subcommand)]
+    Lab(BootCommand),
+    /// Compare schedulers on the same traffic, interleaved, in the lab or on this host.
+    Ab(Box<AbArgs>),
+    /// Run the experiments of spec files: A/B runs, one question each.
+    Run(RunArgs),
+    /// Repeat a run exactly: a guest whose clock counts instructions.
+    Det(Box<DetArgs>),
+    /// Serve the lab from inside its guest. The guest's first process starts this.
+    #[command(hide = true)]
+    Guest,
+    /// Print the kernel's counts for each BPF program. `det --bpf-stats` uses this in its guest.
+    #[command(hide = true)]
+    BpfStats,
+}
+
+/// What to do with kernels.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KernelCommand {
+    /// Fetch the newest kernel of a series, unless it is cached.
+    Fetch(FetchArgs),
+}
+
+/// Flags of `steer-bench kernel fetch`.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// Series, such as 6.18, or version, such as 6.18.15.
+    #[arg(default_value = "6.18")]
+    kernel: Wanted,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// What to do in the lab.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BootCommand {
+    /// Open a shell in a guest, on this terminal.
+    Shell(GuestArgs),
+    /// Run one command in a fresh guest, and print its output.
+    Run(GuestRunArgs),
+    /// Load and unload scx_steer under traffic, with CPUs and NICs coming and going.
+    Test(Box<TestArgs>),
+    /// Load scx_steer with everything at once, for minutes.
+    Soak(Box<SoakArgs>),
+    /// Time programs without traffic under scx_steer and the default scheduler, in turn.
+    Neutral(Box<NeutralArgs>),
+    /// Time how soon placement adapts when a long flow begins, and when an IRQ moves.
+    Adapt(Box<AdaptArgs>),
+}
+
+impl LabCommand {
+    /// Runs the subcommand to its end.
+    pub(crate) fn run(self) -> Result<()> {
+        match self {
+            Self::Kernel(KernelCommand::Fetch(args)) => {
+                let kernel = Source::from(args.source).get(&args.kernel, &Progress::spinner())?;
+                println!("{}", kernel.release);
+                Ok(())
+            }
+            Self::Lab(BootCommand::Shell(args)) => guest::shell(&args.into()),
+            Self::Lab(BootCommand::Run(args)) => {
+                let timeout = Duration::from_secs(args.timeout);
+                guest::run(&args.guest.into(), &args.command, timeout)
+            }
+            Self::Lab(BootCommand::Test(args)) => steer_checks::run((*args).try_into()?),
+            Self::Lab(BootCommand::Soak(args)) => steer_checks::soak::run((*args).try_into()?),
+            Self::Lab(BootCommand::Neutral(args)) => steer_trials::neutral::run((*args).into()),
+            Self::Lab(BootCommand::Adapt(args)) => steer_trials::adapt::run((*args).try_into()?),
+            Self::Ab(args) => steer_ab::run((*args).try_into()?, std::env::args().collect()),
+            Self::Run(args) => steer_ab::experiment::run(&args.into(), &ab::plan),
+            Self::Det(args) => args.run(),
+            Self::Guest => steer_lab::agent::serve(),
+            Self::BpfStats => steer_lab::agent::print_bpf_stats(),
+        }
+    }
+}

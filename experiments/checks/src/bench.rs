@@ -1,0 +1,134 @@
+//! Where checks are made: a guest with scx_steer loaded and the server running.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use steer_ground::text::words;
+use steer_lab::facts::Facts;
+use steer_lab::guest::Guest;
+use steer_scenario::generator::Generators;
+use steer_scenario::layout::Layout;
+use steer_scenario::scheduler::{self, JOB};
+use steer_scenario::workload::Workload;
+
+/// For a scheduler to notice and to load again in an emulated guest.
+pub(super) const RESTART: Duration = Duration::from_secs(60);
+
+/// For a script.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The policy that every check's scheduler is loaded with; empty at first.
+pub(super) const FILE: &str = "/tmp/policy.toml";
+
+/// A guest with the server running.
+pub(super) struct Bench {
+    pub(super) guest: Guest,
+    pub(super) facts: Facts,
+    workload: Workload,
+    /// Traffic started so far; each gets other ports than those before it.
+    rounds: u16,
+    /// What the check under way has measured, for who reads along.
+    pub(super) figures: String,
+    /// Make records anew rather than compare with them.
+    pub(super) record: bool,
+    /// How long scx_steer may take to be in force again.
+    pub(super) reload: Duration,
+}
+
+impl Bench {
+    pub(super) fn new(mut guest: Guest, workload: Workload, record: bool) -> Result<Self> {
+        let facts = Facts::read(&mut guest.link, &guest.net)?;
+        guest.complaints().context("reading the guest's boot messages")?;
+        let figures = String::new();
+        Ok(Self { guest, facts, workload, rounds: 0, figures, record, reload: RESTART })
+    }
+
+    /// Runs one check with scx_steer loaded and the server running, then takes both down. The
+    /// outer error means that the guest is lost, and the checks after this one with it.
+    pub(super) fn run(&mut self, check: fn(&mut Self) -> Result<()>) -> Result<Result<()>> {
+        let started = self.start();
+        if let Err(error) = self.guest.survive(started)? {
+            // what did start must not be in the way of the next check
+            let stopped = self.stop();
+            self.guest.survive(stopped)?.ok();
+            return Ok(Err(error));
+        }
+        let checked = check(self);
+        let checked = self.guest.survive(checked)?;
+        let stopped = self.stop();
+        let stopped = self.guest.survive(stopped)?;
+        let complaints = self.guest.complaints()?;
+        Ok(checked.and(stopped).and_then(|()| {
+            let said = complaints.join(" | ");
+            ensure!(complaints.is_empty(), "the guest's kernel complains: {said}");
+            Ok(())
+        }))
+    }
+
+    pub(super) fn start(&mut self) -> Result<()> {
+        self.write_policy("")?;
+        self.load()?;
+        let server = self.workload.server(false, &Layout::of_guest(&self.facts));
+        self.guest.link.spawn("server", &server)?;
+        self.guest.link.expect("server", "ready", RESTART)
+    }
+
+    pub(super) fn load(&mut self) -> Result<()> {
+        let command = format!("scx_steer -v --policy {}", FILE);
+        scheduler::load(&mut self.guest.link, &words(&command)).map(drop)
+    }
+
+    pub(super) fn stop(&mut self) -> Result<()> {
+        let link = &mut self.guest.link;
+        let server = link.stop("server").context("stopping the server");
+        if link.ended(JOB, Duration::ZERO)?.is_none() {
+            scheduler::unload(link, libc::SIGTERM)?;
+        }
+        server.map(drop)
+    }
+
+    pub(super) fn start_traffic(&mut self) -> Result<Generators> {
+        self.rounds += 1;
+        let warmup = self.workload.warmup();
+        // A soak has more rounds than there are ports.
+        let source_port = 20_000 + 2_000 * (self.rounds % 20);
+        Generators::start(&self.guest.net, &self.workload, warmup, source_port)
+    }
+
+    /// Waits until scx_steer is in force.
+    pub(super) fn in_force(&mut self) -> Result<()> {
+        let deadline = Instant::now() + self.reload;
+        while scheduler::in_force(&mut self.guest.link)?.is_none() {
+            if Instant::now() >= deadline {
+                let said = self.guest.link.so_far(JOB)?;
+                bail!("scx_steer is not in force within {:?}: {}", self.reload, said.last_words());
+            }
+            let ended = self.guest.link.ended(JOB, Duration::from_millis(200))?;
+            ensure!(ended.is_none(), "scx_steer ended: {}", ended.unwrap_or_default().last_words());
+        }
+        Ok(())
+    }
+
+    /// Writes the policy file, all at once.
+    pub(super) fn write_policy(&mut self, rules: &str) -> Result<()> {
+        self.script(&format!("cat > {FILE}.new <<'END'\n{rules}\nEND\nmv {FILE}.new {FILE}"))
+            .map(drop)
+    }
+
+    /// Runs a shell script in the guest; what it printed.
+    pub(super) fn script(&mut self, script: &str) -> Result<String> {
+        let done = self.guest.link.run(&["sh", "-c", script], PATIENCE)?;
+        ensure!(done.success(), "{}", done.last_words());
+        Ok(done.stdout)
+    }
+}
+
+/// Checks that a client moved something of both kinds.
+pub(super) fn moved(report: &Value) -> Result<()> {
+    for path in ["/long/bytes", "/rpc/count"] {
+        let amount = report.pointer(path).and_then(Value::as_f64);
+        ensure!(amount.is_some_and(|amount| amount > 0.0), "no traffic: {path} is {amount:?}");
+    }
+    Ok(())
+}

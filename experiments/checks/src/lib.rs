@@ -1,0 +1,110 @@
+//! `steer-bench lab test`: scx_steer in a guest, under traffic, through everything that must not
+//! harm it or the host: hot unload, a second instance, CPU hotplug, a NIC that disappears; with
+//! threads that only compute; and with policies for cgroups.
+
+mod bench;
+mod fairness;
+mod life;
+mod policy;
+mod situation;
+mod sizes;
+pub mod soak;
+
+use anyhow::{Context, Result, ensure};
+
+use bench::Bench;
+use steer_ground::progress::Progress;
+use steer_lab::guest::{Guest, GuestOptions, MOST_BOOTS};
+use steer_scenario::workload::Workload;
+
+/// Which checks to run, and on what.
+#[derive(Debug, Clone)]
+pub struct TestOptions {
+    /// Run only the checks whose names contain this.
+    pub only: String,
+    /// Make a new record of program sizes for this kernel (experiments/program-sizes.json,
+    /// below the current folder) instead of comparing with it.
+    pub record: bool,
+    /// The traffic, and what runs beside it.
+    pub workload: Workload,
+    /// The guest.
+    pub guest: GuestOptions,
+}
+
+/// A named check.
+type Check = (&'static str, fn(&mut Bench) -> Result<()>);
+
+const CHECKS: [Check; 15] = [
+    ("programs are of the sizes on record", sizes::as_recorded),
+    ("a second instance is refused", life::second_instance),
+    ("who comes to CPUs behind others' does not starve", fairness::newcomer),
+    ("two threads share a CPU by weight", fairness::weights),
+    ("traffic passes", life::traffic),
+    ("SIGTERM under traffic brings the default scheduler back", |bench| {
+        life::unload(bench, libc::SIGTERM)
+    }),
+    ("SIGINT under traffic brings the default scheduler back", |bench| {
+        life::unload(bench, libc::SIGINT)
+    }),
+    ("reloading under traffic leaves nothing behind", life::reloads),
+    ("CPU hotplug under traffic restarts it", life::hotplug),
+    ("it outlives its NIC", life::nic_disappears),
+    ("a server declared long is placed as one, its twin is not", policy::declared_class),
+    ("an exclusive pool is its cgroup's alone", policy::exclusive_pool),
+    ("who may use exclusive CPUs only does not starve", policy::locked_in),
+    ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
+    ("a bad policy keeps the old one in force", policy::bad_policy),
+];
+
+/// Boots a guest and runs all checks; prints a line for each and `N passed, N failed`.
+///
+/// # Errors
+/// When the guest does not boot, or any check fails.
+pub fn run(options: TestOptions) -> Result<()> {
+    let checks: Vec<&Check> =
+        CHECKS.iter().filter(|check| check.0.contains(&options.only)).collect();
+    ensure!(!checks.is_empty(), "no check's name contains {:?}", options.only);
+    options.workload.check()?;
+    options.workload.check_own("lab test")?;
+    options.guest.check_one_nic("lab test")?;
+    let progress = Progress::rounds(checks.len() as u64);
+    let mut bench = options.bench(&progress)?;
+    let mut boots = 1;
+    let mut failed = 0;
+    for &&(name, check) in &checks {
+        progress.step(name);
+        let result = loop {
+            let result = bench.run(check);
+            let broken = bench.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
+            match (result, broken) {
+                (Err(_), Some(said)) => {
+                    boots += 1;
+                    progress.say(&format!("{said}; {name}: once more in a fresh one"));
+                    drop(bench);
+                    bench = options.bench(&progress)?;
+                }
+                (result, _) => break result.with_context(|| name)?,
+            }
+        };
+        progress.advance();
+        let figures = std::mem::take(&mut bench.figures);
+        match result {
+            Ok(()) => progress.say(&format!("ok     {name}{figures}")),
+            Err(error) => {
+                failed += 1;
+                progress.say(&format!("FAILED {name}: {error:#}"));
+            }
+        }
+    }
+    drop(progress);
+    println!("{} passed, {failed} failed", checks.len() - failed);
+    ensure!(failed == 0, "scx_steer failed {failed} checks on {}", bench.guest.kernel.release);
+    Ok(())
+}
+
+impl TestOptions {
+    fn bench(&self, progress: &Progress) -> Result<Bench> {
+        let guest = Guest::boot(&self.guest, None, progress)?;
+        Bench::new(guest, self.workload.clone(), self.record)
+    }
+}

@@ -1,0 +1,90 @@
+//! Checks that scx_steer comes, goes and stays as it must: unloading, reloading, a second instance, a
+//! CPU or a NIC that disappears.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use super::bench::{Bench, RESTART, moved};
+use steer_lab::net;
+use steer_scenario::scheduler::{self, JOB};
+
+pub(super) fn second_instance(bench: &mut Bench) -> Result<()> {
+    let second = bench.guest.link.run(&["scx_steer"], RESTART)?;
+    ensure!(second.code.is_some_and(|code| code != 0), "it ended with code {:?}", second.code);
+    ensure!(
+        second.stderr.contains("another sched_ext scheduler is loaded"),
+        "its message is unclear: {}",
+        second.last_words()
+    );
+    bench.in_force()
+}
+
+pub(super) fn traffic(bench: &mut Bench) -> Result<()> {
+    let (report, _) = bench.start_traffic()?.finish(&bench.guest.net)?;
+    moved(&report)?;
+    bench.in_force()
+}
+
+pub(super) fn unload(bench: &mut Bench, signal: i32) -> Result<()> {
+    let traffic = bench.start_traffic()?;
+    bench.guest.link.run(&["sleep", "2"], RESTART)?;
+    scheduler::unload(&mut bench.guest.link, signal)?;
+    let (report, _) =
+        traffic.finish(&bench.guest.net).context("the traffic did not survive the unloading")?;
+    moved(&report)
+}
+
+/// A wake-up that is under way as the scheduler goes must leave nothing to the next one, of which
+/// the kernel would complain.
+pub(super) fn reloads(bench: &mut Bench) -> Result<()> {
+    for _ in 0..2 {
+        let traffic = bench.start_traffic()?;
+        for _ in 0..3 {
+            scheduler::unload(&mut bench.guest.link, libc::SIGTERM)?;
+            bench.load()?;
+        }
+        let (report, _) =
+            traffic.finish(&bench.guest.net).context("the traffic did not survive")?;
+        moved(&report)?;
+    }
+    bench.in_force()
+}
+
+pub(super) fn hotplug(bench: &mut Bench) -> Result<()> {
+    const SWITCH: &str = "/sys/devices/system/cpu/cpu1/online";
+    const TIMES_ENABLED: &str = "/sys/kernel/sched_ext/enable_seq";
+    let traffic = bench.start_traffic()?;
+    for online in ["0", "1"] {
+        let before = bench.guest.link.read(TIMES_ENABLED)?;
+        bench.guest.link.write(SWITCH, online)?;
+        let deadline = Instant::now() + RESTART;
+        while bench.guest.link.read(TIMES_ENABLED)? == before {
+            ensure!(Instant::now() < deadline, "no restart after cpu1/online became {online}");
+            bench.guest.link.run(&["sleep", "0.2"], RESTART)?;
+        }
+        bench.in_force()?;
+    }
+    // not when the kernel tells it: that may be never
+    let said = bench.guest.link.so_far(JOB)?.stderr;
+    ensure!(said.contains("CPU 1 is about to leave"), "it left too late: {said}");
+    moved(&traffic.finish(&bench.guest.net).context("the traffic did not survive")?.0)
+}
+
+pub(super) fn nic_disappears(bench: &mut Bench) -> Result<()> {
+    // The line to the agent goes through this NIC too: the guest does it alone, and the line's
+    // TCP connection sleeps meanwhile.
+    let nic = &bench.facts.nics[0].name;
+    let script = format!(
+        "sleep 1; echo 1 > /sys/class/net/{nic}/device/../remove; sleep 3; \
+         echo 1 > /sys/bus/pci/rescan; until ip address add {}/{} dev {nic}; do sleep 0.2; done; \
+         ip link set {nic} up",
+        net::GUEST,
+        net::PREFIX
+    );
+    let done = bench.guest.link.run(&["sh", "-c", &script], RESTART)?;
+    ensure!(done.success(), "the NIC did not come back: {}", done.last_words());
+    bench.in_force()?;
+    let (report, _) = bench.start_traffic()?.finish(&bench.guest.net)?;
+    moved(&report)
+}

@@ -1,0 +1,217 @@
+//! Checks of policies for cgroups, under load.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::bench::{Bench, FILE, moved};
+use steer_ground::text::words;
+use steer_lab::net;
+use steer_scenario::scheduler::JOB;
+use steer_traffic::generator::Generator;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the policy is turned around.
+const FLIPS: usize = 100;
+
+/// The share of CPU 1's time that is not its owner's, who is pinned there and never sleeps, over ten
+/// seconds: other threads', and what softirq and interrupts take.
+fn foreign_share(bench: &mut Bench) -> Result<f64> {
+    // nanoseconds that the one thread in the cgroup ran, seconds since boot
+    let measure = "look() { cut -d' ' -f1 /proc/$(head -1 /sys/fs/cgroup/lab/x/cgroup.procs)/schedstat \
+        /proc/uptime; }; look; sleep 10; look";
+    let said = bench.script(measure)?;
+    let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [ran, at, ran_then, then] = numbers[..] else { bail!("no figures in {said:?}") };
+    Ok(1.0 - (ran_then - ran) / 1e9 / (then - at))
+}
+
+pub(super) fn exclusive_pool(bench: &mut Bench) -> Result<()> {
+    // of a CPU's time; without the pool it is a fair share between the owner and five others
+    const MOST: f64 = 0.01;
+    const FAIR: f64 = 0.1;
+    bench.write_policy("[[rule]]\ncgroup = \"lab/**\"\npool = \"1\"\nexclusive = true")?;
+    let busy = "for n in 1 2 3 4 5; do (while :; do :; done) & done; mkdir -p /sys/fs/cgroup/lab/x; \
+        (echo 0 > /sys/fs/cgroup/lab/x/cgroup.procs; exec taskset 2 sh -c 'while :; do :; done') & \
+        wait";
+    bench.guest.link.spawn("busy", &["sh", "-c", busy])?;
+    bench
+        .script("until grep -q . /sys/fs/cgroup/lab/x/cgroup.procs; do sleep 0.2; done; sleep 2")?;
+    let alone = foreign_share(bench)?;
+    bench.write_policy("")?;
+    bench.guest.link.expect(JOB, "[INFO] policy: 0 rules hold for 0 cgroups", PATIENCE)?;
+    let given_back = foreign_share(bench)?;
+    bench.guest.link.signal("busy", libc::SIGKILL)?;
+    bench.guest.link.wait("busy", PATIENCE)?;
+    bench.script("rmdir /sys/fs/cgroup/lab/x /sys/fs/cgroup/lab")?;
+    bench.figures =
+        format!(": others had {alone:.4} of its CPU, {given_back:.2} once it was given back");
+    ensure!(alone <= MOST, "others had {alone:.3} of the exclusive CPU's time");
+    ensure!(given_back >= FAIR, "others have only {given_back:.3} of the CPU that was given back");
+    Ok(())
+}
+
+pub(super) fn locked_in(bench: &mut Bench) -> Result<()> {
+    // three on each of the CPUs, so that some wait, and for CPUs that are shared
+    let busy = "mkdir -p /sys/fs/cgroup/lab/x; for n in 1 2 3 4 5 6; do \
+        taskset c sh -c 'while :; do :; done' & done; jobs -p > /tmp/locked-in; wait";
+    bench.guest.link.spawn("busy", &["sh", "-c", busy])?;
+    bench.script("until grep -q . /tmp/locked-in; do sleep 0.2; done; sleep 2")?;
+    bench.write_policy("[[rule]]\ncgroup = \"lab/**\"\npool = \"2-3\"\nexclusive = true")?;
+    bench.guest.link.expect(JOB, "[INFO] policy: 1 rule holds", PATIENCE)?;
+    let starved = bench.script(
+        "ran() { for p in $(cat /tmp/locked-in); do cut -d' ' -f1 /proc/$p/schedstat; done; }; \
+         sleep 1; ran > /tmp/before; sleep 8; ran > /tmp/after; \
+         paste /tmp/before /tmp/after | awk '$1 == $2' | wc -l; rm /tmp/locked-in",
+    )?;
+    bench.guest.link.signal("busy", libc::SIGKILL)?;
+    bench.guest.link.wait("busy", PATIENCE)?;
+    bench.script("rmdir /sys/fs/cgroup/lab/x /sys/fs/cgroup/lab")?;
+    ensure!(starved.trim() == "0", "of six threads, {} did not run in 8 s", starved.trim());
+    bench.in_force()
+}
+
+/// A server in a cgroup of its own: name of both, port of its RPC service.
+const TWINS: [(&str, u16); 2] = [("declared", 5411), ("plain", 5412)];
+
+pub(super) fn declared_class(bench: &mut Bench) -> Result<()> {
+    bench.write_policy("[[rule]]\ncgroup = \"lab/declared\"\nclass = \"long\"")?;
+    for (name, port) in TWINS {
+        let cgroup = format!("/sys/fs/cgroup/lab/{name}");
+        let server = format!(
+            "mkdir -p {cgroup}; echo $$ > {cgroup}/cgroup.procs; \
+             exec steer-bench server --rpc-threads 2 --rpc-port {port} --long-port {} \
+             --long-out-port {}",
+            port + 10,
+            port + 20
+        );
+        bench.guest.link.spawn(name, &["sh", "-c", &server])?;
+        bench.guest.link.expect(name, "ready", PATIENCE)?;
+    }
+    let shares = placed_near_the_nic(bench);
+    for (name, _) in TWINS {
+        bench.guest.link.stop(name)?;
+    }
+    bench.script("cd /sys/fs/cgroup && rmdir lab/declared lab/plain lab")?;
+    let [declared, plain] = shares?;
+    let figures =
+        format!("{declared:.2} of its CPU time on NIC-local CPUs, {plain:.2} of the twin's");
+    // the twin may use what the other does not claim: three CPUs of four, if that has one core
+    ensure!(declared >= 0.9 && plain <= 0.7, "{figures}");
+    bench.figures = format!(": {figures}");
+    Ok(())
+}
+
+/// The share of CPU time on NIC-local CPUs of each of the twins, under the same RPCs, as the
+/// observer sees it.
+fn placed_near_the_nic(bench: &mut Bench) -> Result<[f64; 2]> {
+    let observer = |name: &str| format!("observe-{name}");
+    let mut clients = Vec::new();
+    for (name, port) in TWINS {
+        let observe = format!("scx_steer observe --cgroup lab/{name} --lead 6 --duration 8 --json");
+        bench.guest.link.spawn(&observer(name), &words(&observe))?;
+        let mut client = bench.guest.net.command(std::env::current_exe()?);
+        client.args(words(&format!(
+            "client --server {} --long-flows 0 --rpc-connections 8 --rpc-port {port} --warmup 2 \
+             --duration 20 --json",
+            net::GUEST
+        )));
+        clients.push(Generator::start(client)?);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    explained(bench)?;
+    for client in clients {
+        let report: Value = serde_json::from_str(&client.finish(deadline)?)?;
+        ensure!(report["rpc"]["count"].as_u64() > Some(0), "no RPC was answered");
+    }
+    let mut shares = [0.0; 2];
+    for ((name, _), share) in TWINS.iter().zip(&mut shares) {
+        let observed = bench.guest.link.wait(&observer(name), PATIENCE)?;
+        ensure!(observed.success(), "{}", observed.last_words());
+        *share = near_the_nic(&serde_json::from_str(&observed.stdout)?, &bench.facts.local_cpus())
+            .with_context(|| format!("the observer saw no RPC in {name}"))?;
+    }
+    Ok(shares)
+}
+
+/// Under traffic, `policy explain` tells of threads of the declared server that they were sent to
+/// NIC-local CPUs, and what they moved.
+fn explained(bench: &mut Bench) -> Result<()> {
+    let explain = format!(
+        "sleep 6; scx_steer policy explain --policy {FILE} --json \
+         $(head -1 /sys/fs/cgroup/lab/declared/cgroup.procs)"
+    );
+    let said = bench.script(&explain)?;
+    let explained: Value = serde_json::from_str(&said).context("reading what explain says")?;
+    let local = bench.facts.local_cpus();
+    let busy = explained["threads"].as_array().into_iter().flatten().filter(|thread| {
+        let sent_to = thread["target_cpu"].as_u64();
+        let moved = thread["last_bursts"].as_array().is_some_and(|bursts| !bursts.is_empty());
+        moved && sent_to.is_some_and(|cpu| local.contains(&(cpu as usize)))
+    });
+    ensure!(busy.count() == 2, "not both RPC threads were sent near the NIC: {said}");
+    // packets follow threads in this world; who had no need to move has not learned that
+    let steering = status(bench)?["nics"][0]["steering"].take();
+    ensure!(steering != "fixed", "the NIC's steering is taken for {steering}");
+    Ok(())
+}
+
+/// The share of short-flow CPU time on `cpus`, from an observer's timeline.
+fn near_the_nic(observed: &Value, cpus: &[usize]) -> Option<f64> {
+    let (mut near, mut all) = (0.0, 0.0);
+    for line in observed["timeline"]["cpus"].as_array()? {
+        let spent: f64 = line["short"].as_array()?.iter().filter_map(Value::as_f64).sum();
+        all += spent;
+        if cpus.contains(&(line["cpu"].as_u64()? as usize)) {
+            near += spent;
+        }
+    }
+    (all > 0.0).then(|| near / all)
+}
+
+pub(super) fn flips_under_traffic(bench: &mut Bench) -> Result<()> {
+    // A change is looked for every 50 ms; what is slower here is the emulation.
+    let flips = format!(
+        "mkdir -p /sys/fs/cgroup/lab; for p in $(pidof steer-bench); do \
+         grep -qz server /proc/$p/cmdline && echo $p > /sys/fs/cgroup/lab/cgroup.procs; done; \
+         i=0; while [ $i -lt {FLIPS} ]; do \
+         for rule in 'class = \"long\"' 'pool = \"1\"' 'class = \"short\"' 'pool = \"2-3\"'; do \
+         printf '[[rule]]\\ncgroup = \"lab\"\\n%s\\n' \"$rule\" > {FILE}.new; \
+         mv {FILE}.new {FILE}; kill -HUP $(pidof scx_steer); sleep 0.2; i=$((i+1)); done; done"
+    );
+    bench.guest.link.spawn("flips", &["sh", "-c", &flips])?;
+    let flipped = loop {
+        let traffic = bench.start_traffic()?;
+        let (report, _) =
+            traffic.finish(&bench.guest.net).context("the traffic did not survive")?;
+        moved(&report)?;
+        if let Some(flipped) = bench.guest.link.ended("flips", Duration::ZERO)? {
+            break flipped;
+        }
+    };
+    ensure!(flipped.success(), "{}", flipped.last_words());
+    bench.in_force()?;
+    let said = bench.guest.link.so_far(JOB)?.stderr;
+    let times = said.lines().filter(|line| line.contains("1 rule holds for 1 cgroup")).count();
+    ensure!(times >= FLIPS, "the policy was put in force {times} times, not {FLIPS}");
+    Ok(())
+}
+
+pub(super) fn bad_policy(bench: &mut Bench) -> Result<()> {
+    bench.write_policy("[[rule]]\ncgroup = \"lab\"\nclass = \"long\"")?;
+    bench.guest.link.expect(JOB, "[INFO] policy: 1 rule holds", PATIENCE)?;
+    bench.write_policy("[[rule]]\ncgroup = \"lab\"\nclas = \"long\"")?;
+    bench.guest.link.expect(JOB, "[ERROR] the new policy is refused", PATIENCE)?;
+    let refused = status(bench)?["policy"]["refused"].to_string();
+    ensure!(refused.contains("policy.toml:3:1"), "the status does not say why: {refused}");
+    bench.write_policy("")?;
+    let mended = "until scx_steer status --json | grep -q '\"refused\": null'; do sleep 0.2; done";
+    bench.script(mended).context("the status does not say that the policy is mended")?;
+    bench.in_force()
+}
+
+/// What `scx_steer status` says.
+fn status(bench: &mut Bench) -> Result<Value> {
+    serde_json::from_str(&bench.script("scx_steer status --json")?).context("reading the status")
+}

@@ -1,0 +1,120 @@
+//! `steer-bench lab soak`: everything at once, for minutes: traffic, stress-ng, cgroups that come and
+//! go, policies of every class that change, a CPU that goes and comes back. Nothing may stall, be
+//! thrown out, or make the kernel complain.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+
+use super::bench::{Bench, RESTART, moved};
+use super::situation;
+use steer_ground::progress::Progress;
+use steer_ground::tool;
+use steer_lab::guest::{Guest, GuestOptions};
+use steer_scenario::scheduler::JOB;
+use steer_scenario::workload::Workload;
+
+/// How long to soak, and with what.
+#[derive(Debug, Clone)]
+pub struct SoakOptions {
+    /// How long.
+    pub minutes: u32,
+    /// The traffic, and what runs beside it.
+    pub workload: Workload,
+    /// The guest.
+    pub guest: GuestOptions,
+}
+
+/// For scx_steer to load again: the kernel's verification shares the CPUs with stress-ng.
+const RELOAD: Duration = Duration::from_secs(150);
+
+/// What runs beside the traffic, by name: shell scripts that never end.
+const CHURN: [(&str, &str); 4] = [
+    // CPU work, processes that come and go, threads that change their affinity, wake-ups
+    ("stress", "exec stress-ng --quiet --cpu 1 --fork 1 --affinity 1 --pipe 1 --timeout 0"),
+    (
+        "cgroups",
+        "c=/sys/fs/cgroup/lab; mkdir -p $c; i=0; while :; do i=$((i + 1)); mkdir $c/$i; \
+         (echo 0 > $c/$i/cgroup.procs; sleep 0.2); rmdir $c/$i; done",
+    ),
+    // a class each, a pool, a CPU of one's own, and none of it
+    (
+        "policies",
+        "put() { printf '[[rule]]\\ncgroup = \"/\"\\nprocess = \"steer-bench\"\\n%s\\n' \"$1\" \
+         > /tmp/next.toml; mv /tmp/next.toml /tmp/policy.toml; sleep 3; }; \
+         while :; do for class in long short none auto; do put \"class = \\\"$class\\\"\"; done; \
+         put 'pool = \"nic-local\"'; put 'pool = \"remote\"'; put 'reserve = 1'; \
+         put \"$(printf 'pool = \"1\"\\nexclusive = true')\"; put 'granularity = \"process\"'; done",
+    ),
+    (
+        "hotplug",
+        // Far enough apart to load anew in between, under this load, in an emulated guest. The CPU
+        // goes while it is all that some threads may use.
+        "cpu=/sys/devices/system/cpu/cpu1/online; trap 'echo 1 > $cpu; exit' TERM; \
+         while :; do sleep 60 & wait $!; until grep -q exclusive /tmp/policy.toml; do sleep 1; done; \
+         echo 0 > $cpu; sleep 60 & wait $!; echo 1 > $cpu; done",
+    ),
+];
+
+/// Soaks.
+///
+/// # Errors
+/// At the first thing that fails; with what the guest's kernel said.
+pub fn run(mut options: SoakOptions) -> Result<()> {
+    options.workload.check()?;
+    options.workload.check_own("lab soak")?;
+    options.guest.extra.push(tool::installed("stress-ng", "apt install stress-ng")?);
+    let progress = Progress::rounds(options.minutes.into());
+    let guest = Guest::boot(&options.guest, None, &progress)?;
+    let mut bench = Bench::new(guest, options.workload, false)?;
+    bench.reload = RELOAD;
+    let soaked = soak(&mut bench, options.minutes, &progress);
+    let summary = bench.guest.survive(soaked)??;
+    let complaints = bench.guest.complaints()?;
+    drop(progress);
+    ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
+    println!("{summary} on {}", bench.guest.kernel.release);
+    Ok(())
+}
+
+/// The whole of it; what happened in that time.
+fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> {
+    const TIMES_ENABLED: &str = "/sys/kernel/sched_ext/enable_seq";
+    bench.start()?;
+    let enabled: u32 = bench.guest.link.read(TIMES_ENABLED)?.parse()?;
+    for (name, script) in CHURN {
+        bench.guest.link.spawn(name, &["sh", "-c", script])?;
+    }
+    let (start, mut rounds, mut done) = (Instant::now(), 0, 0);
+    while start.elapsed() < Duration::from_secs(60) * minutes {
+        rounds += 1;
+        progress.step(format!("{} s, traffic {rounds}", start.elapsed().as_secs()));
+        let traffic = bench.start_traffic()?;
+        let passed = traffic.finish(&bench.guest.net).and_then(|(report, _)| moved(&report));
+        if let Err(error) = passed {
+            let situation = situation::describe(bench)?;
+            return Err(error.context(format!("the traffic did not survive; {situation}")));
+        }
+        bench.in_force()?;
+        let passed = start.elapsed().as_secs() / 60;
+        (done..passed).for_each(|_| progress.advance());
+        done = passed;
+    }
+    for (name, _) in CHURN {
+        let ended = bench.guest.link.ended(name, Duration::ZERO)?;
+        ensure!(ended.is_none(), "{name} ended: {}", ended.unwrap_or_default().last_words());
+        bench.guest.link.signal(name, libc::SIGTERM)?;
+        if bench.guest.link.ended(name, RESTART)?.is_none() {
+            bench.guest.link.signal(name, libc::SIGKILL)?;
+        }
+    }
+    bench.in_force()?;
+    let restarts = bench.guest.link.read(TIMES_ENABLED)?.parse::<u32>()? - enabled;
+    let said = bench.guest.link.so_far(JOB)?.stderr;
+    let policies = said.lines().filter(|line| line.contains("[INFO] policy: ")).count();
+    bench.stop()?;
+    Ok(format!(
+        "{minutes} minutes: traffic {rounds} times, {policies} policies, {restarts} restarts as a \
+         CPU went or came, no stall, no complaint of the kernel"
+    ))
+}

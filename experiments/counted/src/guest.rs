@@ -1,0 +1,203 @@
+//! Runs guests of the deterministic tier, all from one root file system: rebuilding a program
+//! meanwhile does not change the next run.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::MemfdFlags;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::counted::{self, Counted};
+use super::options::{DEFAULT, PINNED, RunOptions, Workload};
+use super::{bpf_cost, pipe, traffic};
+use steer_ground::progress::Progress;
+use steer_ground::tool;
+use steer_ground::word::Word;
+use steer_lab::console::Console;
+use steer_lab::emulator::Emulator;
+use steer_lab::initramfs;
+use steer_lab::kernel::Kernel;
+use steer_lab::qemu::{Machine, Tier};
+use steer_lab::shape::{Nics, Shape};
+
+/// Runs took 25 to 60 s on an idle machine, and 260 s on a busy one.
+const LONGEST: Duration = Duration::from_secs(900);
+
+/// The script that `init` runs in such a guest.
+const SCRIPT: initramfs::Script = ("det.sh", include_str!("../det.sh"));
+
+/// What all runs of one command share.
+#[derive(Debug)]
+pub(super) struct Packed {
+    kernel: Kernel,
+    initramfs: OwnedFd,
+    /// Hex SHA-256 of the initramfs.
+    sha256: String,
+    shape: Shape,
+    node_mib: u32,
+    workload: Workload,
+    scheduler: String,
+    bpf_stats: bool,
+}
+
+impl Packed {
+    /// Gets the kernel and packs the programs.
+    ///
+    /// # Errors
+    /// When a part is missing, or the scheduler is not among the programs.
+    pub(super) fn new(options: &RunOptions, progress: &Progress) -> Result<Self> {
+        options.guest.check_one_nic("the deterministic tier")?;
+        ensure!(
+            options.scheduler != PINNED
+                || options.workload != Workload::Pipe && options.guest.shape.sockets > 1,
+            "pinned puts long flows on the NIC's node and RPCs on another: choose a --workload with \
+             traffic and a --shape with two nodes"
+        );
+        let mut programs = options.guest.programs()?;
+        if options.workload == Workload::Pipe {
+            programs.push(tool::installed("perf", "run make setup")?);
+        }
+        check_scheduler(&options.scheduler, &programs)?;
+        let kernel = options.guest.source.get(&options.guest.kernel, progress)?;
+        let initramfs = initramfs::pack(&kernel, &programs, &[SCRIPT])?;
+        let digest = Sha256::digest(content(initramfs.try_clone()?)?);
+        Ok(Self {
+            kernel,
+            initramfs,
+            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            shape: options.guest.shape,
+            node_mib: options.guest.node_memory,
+            workload: options.workload,
+            scheduler: options.scheduler.clone(),
+            bpf_stats: options.bpf_stats,
+        })
+    }
+
+    /// Boots a guest, lets it run to its end and reads its counts.
+    ///
+    /// # Errors
+    /// When something fails in the guest, or it does not end. The error quotes the end of its
+    /// console.
+    pub(super) fn run(&self, seed: u32, progress: &Progress) -> Result<Counted> {
+        let workload = self.workload.word();
+        progress.step(format!("{workload}, seed {seed}, {}", self.scheduler));
+        let console = Console::default();
+        let said = self.said(seed, &console)?;
+        said.lines().for_each(|line| console.push(line.trim_end()));
+        let mut parts = counted::parts(&said).with_context(|| {
+            format!("the guest ended before its script did; {}", console.tail())
+        })?;
+        if let Some(failure) = parts.remove("failed") {
+            bail!("in the guest: {failure}");
+        }
+        Ok(Counted {
+            version: 1,
+            workload,
+            seed,
+            scheduler: self.scheduler.clone(),
+            kernel: self.kernel.release.clone(),
+            qemu: Emulator::find()?.version,
+            programs: self.sha256.clone(),
+            reports: self.reports(&mut parts)?,
+            counters: parts,
+        })
+    }
+
+    /// The output on the guest's serial console until it ends.
+    fn said(&self, seed: u32, console: &Console) -> Result<String> {
+        let serial = rustix::fs::memfd_create("console", MemfdFlags::CLOEXEC)
+            .context("making a file for the guest's console")?;
+        let mode = format!(
+            "det lab.seed={seed} lab.scheduler={} lab.workload={}{}",
+            self.scheduler,
+            self.workload.word(),
+            if self.bpf_stats { " lab.bpf-stats=1" } else { "" }
+        );
+        let machine = Machine {
+            kernel: &self.kernel,
+            initramfs: &self.initramfs,
+            shape: self.shape,
+            node_mib: self.node_mib,
+            nics: Nics::LastNode,
+            tier: Tier::Deterministic(&serial),
+            mode: &mode,
+        };
+        let mut qemu = machine.start(console)?;
+        let deadline = Instant::now() + LONGEST;
+        while !qemu.ended()? {
+            ensure!(Instant::now() < deadline, "the guest did not end within {LONGEST:?}");
+            thread::sleep(Duration::from_millis(200));
+        }
+        Ok(String::from_utf8_lossy(&content(serial)?).into_owned())
+    }
+
+    /// Takes the workload's reports out of the parts.
+    fn reports(
+        &self,
+        parts: &mut BTreeMap<String, String>,
+    ) -> Result<BTreeMap<&'static str, Value>> {
+        let mut take = |names: &[&'static str]| -> Result<_> {
+            let read = |&name: &&'static str| {
+                let text = parts.remove(name).unwrap_or_default();
+                let report = serde_json::from_str(&text);
+                Ok((name, report.with_context(|| format!("reading the {name} part"))?))
+            };
+            names.iter().map(read).collect()
+        };
+        let mut reports: BTreeMap<_, _> = match self.workload {
+            Workload::Traffic | Workload::Rpcs => take(&["observe", "client"])?,
+            Workload::Overload => take(&["observe", "client", "hogs", "nice-hogs"])?,
+            Workload::Pipe => [("pipe", serde_json::to_value(pipe::take(parts)?)?)].into(),
+        };
+        if let Some(observe) = reports.get("observe") {
+            let instructions = traffic::instructions(observe)?;
+            reports.insert("instructions", serde_json::to_value(instructions)?);
+        }
+        if self.bpf_stats {
+            reports.insert("bpf", serde_json::to_value(bpf_cost::take(parts)?)?);
+        }
+        Ok(reports)
+    }
+}
+
+/// The content of a memory file.
+fn content(memory: OwnedFd) -> Result<Vec<u8>> {
+    let mut file = File::from(memory);
+    let mut content = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut content)).context("reading a memory file")?;
+    Ok(content)
+}
+
+/// The scheduler is a word on the kernel's command line and a program in the guest's /bin.
+fn check_scheduler(name: &str, programs: &[PathBuf]) -> Result<()> {
+    let is_program =
+        programs.iter().any(|path| Path::new(path).file_name().is_some_and(|file| file == name));
+    ensure!(
+        [DEFAULT, PINNED].contains(&name) || (is_program && !name.contains(char::is_whitespace)),
+        "the guest has no program {name:?}: add it with --with, or write {DEFAULT} or {PINNED}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheduler_is_the_default_or_a_program_of_the_guest() {
+        let programs = [PathBuf::from("/usr/bin/scx_simple"), PathBuf::from("/tmp/a b")];
+        for good in ["default", "pinned", "scx_simple"] {
+            check_scheduler(good, &programs).unwrap();
+        }
+        for bad in ["scx_simpl", "a b", ""] {
+            assert!(check_scheduler(bad, &programs).is_err(), "{bad:?} was accepted");
+        }
+    }
+}

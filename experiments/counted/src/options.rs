@@ -1,0 +1,64 @@
+//! The options of a run of the deterministic tier.
+
+use steer_ground::word::Word;
+use steer_lab::guest::GuestOptions;
+
+/// Name of the kernel's own scheduler.
+pub(super) const DEFAULT: &str = "default";
+
+/// Name of the kernel's own scheduler with the server's threads pinned by hand.
+pub(super) const PINNED: &str = "pinned";
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Seed of the run: shifts the start against the timer ticks, and chooses the source ports.
+    pub seed: u32,
+    /// The scheduler: scx_steer, default (the kernel's own), pinned (the kernel's own, with the
+    /// server's threads pinned by hand: long flows near the NIC, RPCs elsewhere), or a program
+    /// added by --with.
+    pub scheduler: String,
+    /// What runs in the guest.
+    pub workload: Workload,
+    /// Whether to report also what each BPF program costs, from the kernel's bpf_stats.
+    pub bpf_stats: bool,
+    /// The guest.
+    pub guest: GuestOptions,
+}
+
+/// What runs in the guest. Each is a function of `det.sh`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workload {
+    /// Long flows, RPCs and a hog per node, from one NIC of the guest to the other.
+    Traffic,
+    /// As traffic, without long flows: the instructions of an RPC where there is nothing to steer.
+    Rpcs,
+    /// As traffic, with three more hogs per CPU, some of them nice: how long a thread must wait.
+    Overload,
+    /// Two processes that wake each other: the instructions of one loop, that is, two wake-ups.
+    Pipe,
+}
+
+impl Word for Workload {
+    const ALL: &'static [Self] = &[Self::Traffic, Self::Rpcs, Self::Overload, Self::Pipe];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Traffic => "traffic",
+            Self::Rpcs => "rpcs",
+            Self::Overload => "overload",
+            Self::Pipe => "pipe",
+        }
+    }
+}
+
+impl Workload {
+    /// The reports to print without `--json`.
+    pub(super) fn main_reports(self) -> &'static [&'static str] {
+        match self {
+            Self::Traffic | Self::Rpcs => &["observe", "instructions"],
+            Self::Overload => &["hogs"],
+            Self::Pipe => &["pipe"],
+        }
+    }
+}

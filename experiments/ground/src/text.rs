@@ -1,0 +1,6 @@
+//! Small helpers for text.
+
+/// Splits a command line at white space. No argument may contain a space.
+pub fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}

@@ -1,5 +1,0 @@
-# Becomes memcached in the lab's guest: ADDRESS PORT THREADS CONNECTIONS. The guest has no users, and
-# memcached wants one by name. The memory is a limit, so high that no value is thrown out.
-mkdir -p /etc
-echo root:x:0:0::/: > /etc/passwd
-exec memcached -u root -l "$1" -p "$2" -t "$3" -c "$4" -m 1024

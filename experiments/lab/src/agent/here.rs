@@ -1,0 +1,72 @@
+//! The host itself as the measured machine: this process does what the agent does in a guest. Its
+//! programs die with it, and end when it is interrupted.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::jobs::Jobs;
+use super::protocol::{Reply, Request};
+use super::serve as agent;
+use steer_ground::stop::Stop;
+
+/// Time for a program to end by itself. A scheduler takes a moment to unload.
+const END: Duration = Duration::from_secs(30);
+
+/// This host.
+#[derive(Debug)]
+pub struct Here {
+    jobs: Jobs,
+    /// Programs that are started by name only, wherever their files are.
+    programs: Vec<PathBuf>,
+    stop: &'static Stop,
+    /// Whether to go on although the user asked to stop.
+    pub(super) insists: bool,
+}
+
+impl Here {
+    /// This host, where these programs can be started by name.
+    pub fn new(programs: Vec<PathBuf>, stop: &'static Stop) -> Self {
+        Self { jobs: Jobs::leashed(), programs, stop, insists: false }
+    }
+
+    /// Executes a request. Fails at once when the user asked to stop.
+    pub(super) fn answer(&self, request: &Request) -> Result<Reply> {
+        let mut request = request.clone();
+        if let Request::Spawn { argv, .. } = &mut request
+            && let Some(program) = argv.first_mut()
+            && let Some(path) = self.programs.iter().find(|path| path.ends_with(&*program))
+        {
+            *program = path.to_string_lossy().into_owned();
+        }
+        self.may_go_on()?;
+        agent::answer(request, &self.jobs, &mut || self.may_go_on())
+    }
+
+    fn may_go_on(&self) -> Result<()> {
+        if self.insists { Ok(()) } else { self.stop.not_raised() }
+    }
+
+    /// Ends all programs: asks them to end, and kills those that do not.
+    pub(super) fn end_all(&self) {
+        let running = self.jobs.running();
+        for signal in [libc::SIGTERM, libc::SIGKILL] {
+            for (_, job) in &running {
+                // Fails only if the program has ended.
+                let _ = job.signal(signal);
+            }
+            for (_, job) in &running {
+                // The wait is bounded. A second Ctrl-C does not shorten it: schedulers must be
+                // unloaded.
+                let _ = job.wait(END, &mut || Ok(()));
+            }
+        }
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        self.end_all();
+    }
+}

@@ -1,0 +1,85 @@
+//! Finds the QEMU that the lab runs on: 10 or later. Older versions run kernel code that was just
+//! patched (a tracepoint, a static key) from stale translations, and a busy guest dies of `Oops:
+//! int3` within minutes. `experiments/lab/setup.sh` unpacks a new version beside the installed one.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use steer_ground::tool;
+
+/// The installed QEMU.
+const INSTALLED: &str = "qemu-system-x86_64";
+/// The environment variable with the folder of the QEMU that `setup.sh` unpacks, and its default.
+const UNPACKED: (&str, &str) = ("STEER_LAB_QEMU", "target/lab/qemu");
+/// The folder of firmware that the unpacked packages lack.
+const FIRMWARE: &str = "/usr/share/seabios";
+/// The first version on which a busy guest survives.
+const OLDEST: u32 = 10;
+
+/// A QEMU of the right version.
+#[derive(Debug, Clone)]
+pub struct Emulator {
+    program: PathBuf,
+    /// Folders of firmware and tables, if different from its built-in ones.
+    data: Vec<PathBuf>,
+    /// Its version, as it prints it.
+    pub version: String,
+}
+
+impl Emulator {
+    /// Finds the unpacked QEMU, or else the installed one.
+    ///
+    /// # Errors
+    /// When there is no QEMU, or only an older version.
+    pub fn find() -> Result<Self> {
+        let root = PathBuf::from(env::var(UNPACKED.0).unwrap_or_else(|_| UNPACKED.1.to_owned()));
+        let unpacked = root.join("usr/bin").join(INSTALLED);
+        let found = if unpacked.is_file() {
+            Self::at(unpacked, vec![root.join("usr/share/qemu"), FIRMWARE.into()])?
+        } else {
+            Self::at(INSTALLED.into(), Vec::new())?
+        };
+        let version = &found.version;
+        let major = major(version).with_context(|| format!("{version:?} contains no version"))?;
+        ensure!(
+            major >= OLDEST,
+            "{version} is too old: the lab needs version {OLDEST}; run make setup"
+        );
+        Ok(found)
+    }
+
+    fn at(program: PathBuf, data: Vec<PathBuf>) -> Result<Self> {
+        let said =
+            tool::output(Command::new(&program).arg("--version"), "asking for QEMU's version")?;
+        let version = said.lines().next().unwrap_or_default().to_owned();
+        Ok(Self { program, data, version })
+    }
+
+    /// A command that runs it. The caller adds the arguments for the machine.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        for folder in &self.data {
+            command.arg("-L").arg(folder);
+        }
+        command
+    }
+}
+
+/// The major number in `QEMU emulator version 10.0.2 (…)`.
+fn major(version: &str) -> Option<u32> {
+    version.split_once("version ")?.1.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_versions() {
+        assert_eq!(major("QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2)"), Some(10));
+        assert_eq!(major("something else"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Fetches a kernel: finds its packages, downloads and verifies them, picks out what a guest needs,
+//! and moves that into the cache. All work happens in a hidden folder of the cache, so a killed
+//! fetch leaves no partial kernel.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::{FlockOperation, flock};
+
+use super::apt::{self, Apt};
+use super::store::{Kernel, MODULES, Package};
+use super::version::{Release, Wanted};
+use steer_ground::progress::Progress;
+use steer_ground::tool;
+
+/// Prefix of the work folders. They are hidden, so that none is taken for a kernel.
+const WORK: &str = ".fetch-";
+
+/// Fetches the newest matching kernel from `mirror` into `cache`.
+///
+/// # Errors
+/// Names the step and the package. The cache is then unchanged.
+pub(super) fn fetch(
+    wanted: &Wanted,
+    mirror: &str,
+    cache: &Path,
+    progress: &Progress,
+) -> Result<Kernel> {
+    fs::create_dir_all(cache).with_context(|| format!("creating {}", cache.display()))?;
+    let cache = cache.canonicalize()?;
+    let _alone = lock(&cache)?;
+    remove_leftovers(&cache)?;
+    let work = tempfile::Builder::new().prefix(WORK).tempdir_in(&cache)?;
+
+    progress.step(format!("kernel {wanted}: fetching package lists"));
+    let apt = Apt::update(work.path(), mirror)?;
+    let release = resolve(&apt, wanted)?;
+    let root = work.path().join("root");
+    let mut packages = Vec::new();
+    for name in release.packages() {
+        progress.step(format!("kernel {wanted}: downloading {name}"));
+        let deb = apt.download(&name)?;
+        packages.push(Package::of(&name, &deb)?);
+        apt::unpack(&deb, &root)?;
+    }
+
+    progress.step(format!("kernel {wanted}: unpacking"));
+    let kept = work.path().join("kept");
+    pick(&root, &kept).with_context(|| format!("unpacking {release}"))?;
+    Kernel::seal(&kept, &release.to_string(), packages)?;
+    let home = cache.join(release.to_string());
+    fs::rename(&kept, &home).with_context(|| format!("moving into {}", home.display()))?;
+    Kernel::open(&home)
+}
+
+/// Allows one fetch at a time. The lock is released when the process ends, however it ends.
+fn lock(cache: &Path) -> Result<File> {
+    let path = cache.join(".lock");
+    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+    flock(&file, FlockOperation::LockExclusive).context("locking the kernel cache")?;
+    Ok(file)
+}
+
+/// Removes work folders of killed fetches. We have the lock, so none is in use.
+fn remove_leftovers(cache: &Path) -> Result<()> {
+    for entry in fs::read_dir(cache)?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(WORK) {
+            fs::remove_dir_all(entry.path())
+                .with_context(|| format!("removing {}", entry.path().display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The newest matching release for which the archive has every package.
+fn resolve(apt: &Apt, wanted: &Wanted) -> Result<Release> {
+    let names = apt.names("linux-")?;
+    let listed: Vec<Release> = names
+        .iter()
+        .filter_map(|name| name.strip_prefix("linux-image-").or(name.strip_prefix("linux-binary-")))
+        .filter_map(|release| release.parse().ok())
+        .collect();
+    let whole =
+        |release: &Release| release.packages().iter().all(|package| names.contains(package));
+    let candidates: Vec<Release> =
+        listed.iter().filter(|release| whole(release)).cloned().collect();
+    match wanted.newest_of(candidates.iter().cloned()) {
+        Some(release) => Ok(release),
+        None if wanted.newest_of(listed.iter().cloned()).is_some() => bail!(
+            "the archive no longer has all packages of any {wanted} kernel; choose another series"
+        ),
+        None => bail!("{}; choose another series with --kernel", wanted.explain(&listed)),
+    }
+}
+
+/// Copies what a guest needs from the unpacked packages into `kept`.
+fn pick(root: &Path, kept: &Path) -> Result<()> {
+    fs::create_dir_all(kept)?;
+    let files = walk(root)?;
+    let find = |prefix: &str| {
+        let mut named = files.iter().filter(|path| file_name(path).starts_with(prefix));
+        named.next().with_context(|| format!("the packages contain no {prefix}"))
+    };
+    for prefix in ["vmlinuz", "config"] {
+        fs::copy(find(prefix)?, kept.join(prefix))?;
+    }
+    for module in MODULES {
+        unxz(find(&format!("{module}.ko"))?, &kept.join(format!("{module}.ko")))?;
+    }
+    Ok(())
+}
+
+/// Decompresses a module: the guest's `insmod` needs plain modules.
+fn unxz(packed: &Path, plain: &Path) -> Result<()> {
+    ensure!(file_name(packed).ends_with(".ko.xz"), "{} is not xz-compressed", packed.display());
+    let module = tool::bytes(Command::new("busybox").arg("xzcat").arg(packed), "busybox xzcat")?;
+    fs::write(plain, module).with_context(|| format!("writing {}", plain.display()))
+}
+
+fn walk(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        match entry.file_type()? {
+            kind if kind.is_dir() => files.extend(walk(&entry.path())?),
+            kind if kind.is_file() => files.push(entry.path()),
+            _ => {}
+        }
+    }
+    Ok(files)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

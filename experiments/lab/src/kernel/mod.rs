@@ -1,0 +1,57 @@
+//! Kernels for the guests. They are Debian's own, found by series, verified, and kept in a cache.
+
+mod apt;
+mod fetch;
+mod store;
+mod version;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+pub use store::Kernel;
+use store::folder_names;
+pub use version::Wanted;
+
+use steer_ground::progress::Progress;
+
+/// Where kernels come from and where they are kept.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Folder of downloaded kernels. A kernel in it needs no network.
+    pub kernel_cache: PathBuf,
+    /// Debian mirror to fetch kernels from. Default: the mirror that this machine's apt uses.
+    pub mirror: Option<String>,
+}
+
+impl Source {
+    /// The newest cached kernel that matches `wanted`, or else the newest on the mirror.
+    ///
+    /// # Errors
+    /// Names the file, package or step that failed, and what to do next. The cache is then
+    /// unchanged.
+    pub fn get(&self, wanted: &Wanted, progress: &Progress) -> Result<Kernel> {
+        if let Some(dir) = self.cached(wanted)? {
+            return Kernel::open(&dir);
+        }
+        let mirror = match &self.mirror {
+            Some(uri) => uri.clone(),
+            None => apt::mirror_of_host()?,
+        };
+        fetch::fetch(wanted, &mirror, &self.kernel_cache, progress)
+            .with_context(|| format!("kernel {wanted} is not cached and could not be fetched"))
+    }
+
+    /// The folder of the newest cached kernel that matches.
+    fn cached(&self, wanted: &Wanted) -> Result<Option<PathBuf>> {
+        if !self.kernel_cache.exists() {
+            return Ok(None);
+        }
+        let names = folder_names(&self.kernel_cache)?;
+        let best = wanted.newest_of(names.iter().filter_map(|name| name.parse().ok()));
+        Ok(best.map(|release| self.kernel_cache.join(release.to_string())))
+    }
+}
+
+#[cfg(test)]
+pub use store::tests::example;

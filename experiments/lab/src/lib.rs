@@ -1,0 +1,17 @@
+//! The virtual lab: kernels, the emulator, guests, their network, and programs in them.
+
+pub mod agent;
+pub mod console;
+pub mod emulator;
+pub mod facts;
+pub mod guest;
+pub mod initramfs;
+pub mod kernel;
+pub mod net;
+pub mod qemu;
+pub mod shape;
+pub mod steering;
+mod steering_program;
+
+/// The program name of the scheduler that the lab tests.
+pub const SCX_STEER: &str = "scx_steer";

@@ -1,0 +1,113 @@
+//! A comparison: what both results hold, side by side, and what speaks against it.
+
+use anyhow::{Result, ensure};
+use indexmap::{IndexMap, IndexSet};
+use serde::Serialize;
+
+use super::figures::{Worlds, figures};
+use super::warnings::{self, Warning};
+use steer_result::{AbResult, World};
+
+/// How the ratios came about, for readers of the JSON and of the text alike.
+const METHOD: &str = "B / A is the ratio of the medians, with the 95 % interval of the rank-sum \
+    test over the rounds of both runs. The runs are not paired: the interval counts the noise \
+    between rounds, not what else changed between the runs. Of 100 intervals between equal runs \
+    about 5 exclude 1.";
+
+/// Two results side by side.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// Format of this output.
+    version: u32,
+    /// The run to compare with.
+    pub(super) a: Run,
+    /// The run that is compared.
+    pub(super) b: Run,
+    /// How the ratios came about.
+    pub(super) method: &'static str,
+    /// By steering world, arm and metric.
+    pub(super) worlds: Worlds,
+    /// Reasons to doubt the ratios.
+    pub(super) warnings: Vec<Warning>,
+    /// What the machine cannot show.
+    pub(super) caveat: Option<&'static str>,
+}
+
+/// Which run.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    pub(super) started: Option<String>,
+    #[serde(rename = "subject_version")]
+    pub(super) arm_version: Option<String>,
+    pub(super) kernel: Option<String>,
+    pub(super) pairs: usize,
+}
+
+impl Comparison {
+    /// Compares what the two results have in common.
+    ///
+    /// # Errors
+    /// When that is nothing.
+    pub(super) fn new(a: &AbResult, b: &AbResult) -> Result<Self> {
+        let shared: Vec<(&String, &World, &World)> = a
+            .worlds
+            .iter()
+            .filter_map(|(name, world)| Some((name, world, b.worlds.get(name)?)))
+            .collect();
+        ensure!(
+            !shared.is_empty(),
+            "A has {}, B has {}; measure the same ones with `steer-bench ab --worlds`",
+            list("the steering worlds", a.worlds.keys()),
+            list("the steering worlds", b.worlds.keys()),
+        );
+        let mut worlds = IndexMap::new();
+        for (name, in_a, in_b) in &shared {
+            let arms = in_a.arms.keys().filter(|arm| in_b.arms.contains_key(*arm));
+            let arms: IndexMap<_, _> =
+                arms.map(|arm| (arm.clone(), figures(arm, in_a, in_b))).collect();
+            if !arms.is_empty() {
+                worlds.insert((*name).clone(), arms);
+            }
+        }
+        let arms = |side: fn(&(_, &World, &World)) -> Vec<String>| {
+            let all = shared.iter().flat_map(side);
+            list("the arms", &all.collect::<IndexSet<_>>())
+        };
+        ensure!(
+            !worlds.is_empty(),
+            "A has {}, B has {}; measure the same ones with `steer-bench ab --arms`",
+            arms(|(_, a, _)| a.arms.keys().cloned().collect()),
+            arms(|(_, _, b)| b.arms.keys().cloned().collect()),
+        );
+        Ok(Self {
+            version: 1,
+            a: Run::of(a),
+            b: Run::of(b),
+            method: METHOD,
+            warnings: warnings::find(a, b, &worlds),
+            worlds,
+            caveat: a.environment.caveat().or(b.environment.caveat()),
+        })
+    }
+}
+
+impl Run {
+    fn of(result: &AbResult) -> Self {
+        let environment = &result.environment;
+        Self {
+            started: environment.started.clone(),
+            arm_version: environment.arm_version.clone(),
+            kernel: environment.kernel.clone(),
+            pairs: result.pairs,
+        }
+    }
+}
+
+fn list<'a>(what: &str, names: impl IntoIterator<Item = &'a String>) -> String {
+    let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+    if names.is_empty() {
+        format!("none of {what}")
+    } else {
+        format!("{what} {}", names.join(", "))
+    }
+}

@@ -1,0 +1,46 @@
+//! The figures that two results have in common, and the ratios of B to A.
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use steer_result::World;
+use steer_result::metrics::{METRICS, Metric, Verdict};
+use steer_stats::Ratio;
+
+/// By steering world, arm and metric.
+pub(super) type Worlds = IndexMap<String, IndexMap<String, Figures>>;
+
+/// One arm of a world, by metric.
+pub(super) type Figures = IndexMap<&'static str, Figure>;
+
+/// One metric of one arm in both runs.
+#[derive(Debug, Serialize)]
+pub(super) struct Figure {
+    /// Median in A; null when a sample lacks it.
+    pub(super) a: Option<f64>,
+    /// Median in B.
+    pub(super) b: Option<f64>,
+    /// B / A; null when a median is, when A has zeros, or when the rounds are too few.
+    pub(super) ratio: Option<Ratio>,
+    /// Only where the interval excludes 1.
+    pub(super) verdict: Option<Verdict>,
+}
+
+/// One arm in both worlds.
+pub(super) fn figures(arm: &str, a: &World, b: &World) -> Figures {
+    let samples = |world: &World, metric: &str| -> Option<Vec<f64>> {
+        world.arms.get(arm)?.get(metric)?.samples.iter().copied().collect()
+    };
+    let figure = |metric: &Metric| {
+        let both = samples(a, metric.name).zip(samples(b, metric.name));
+        let ratio = both.and_then(|(a, b)| Ratio::unpaired(&b, &a));
+        Figure {
+            a: a.median(arm, metric.name),
+            b: b.median(arm, metric.name),
+            ratio,
+            verdict: ratio.and_then(|ratio| metric.verdict(ratio)),
+        }
+    };
+    let measured = METRICS.iter().filter(|metric| a.has(metric) || b.has(metric));
+    measured.map(|metric| (metric.name, figure(metric))).collect()
+}

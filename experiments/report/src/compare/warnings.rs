@@ -1,0 +1,174 @@
+//! Reasons to doubt a comparison: everything but the arms that differs between the two runs.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use indexmap::IndexMap;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::figures::{Figure, Worlds};
+use steer_result::AbResult;
+
+/// A reason to doubt. Its text says what to make of it; the JSON holds the text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Warning {
+    /// Both files hold the same samples.
+    SameSamples,
+    /// A fact about the machine, the workload or the run differs.
+    Differs { part: &'static str, field: String, a: String, b: String },
+    /// One run lacks something that the other was measured with.
+    Lacks { run: char, what: String },
+    /// Too few rounds for any interval.
+    TooFew { a: usize, b: usize },
+    /// A file has warnings of its own.
+    Own { run: char, count: usize },
+    /// Arms that should be the same in both runs are not.
+    Control { arms: Vec<String>, verdicts: usize, figures: usize },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SameSamples => {
+                write!(f, "A and B hold the same samples: this compares a run with itself")
+            }
+            Self::Differs { part, field, a, b } => {
+                write!(f, "{part}: {field} is {a} in A and {b} in B")
+            }
+            Self::Lacks { run, what } => write!(f, "{run} lacks {what}"),
+            Self::TooFew { a, b } => write!(
+                f,
+                "{a} rounds in A and {b} in B are too few for intervals: run at least 5 pairs each"
+            ),
+            Self::Own { run, count } => {
+                write!(f, "{run} has {count} warnings of its own: see `steer-bench table`")
+            }
+            Self::Control { arms, verdicts, figures } => write!(
+                f,
+                "{verdicts} of {figures} ratios of {} exclude 1 as well, where chance gives 1 in 20: \
+                 something besides the arm changed between the runs, and changes of that size \
+                 are not its own",
+                arms.join(" and ")
+            ),
+        }
+    }
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// All warnings about a comparison, the gravest first.
+pub(super) fn find(a: &AbResult, b: &AbResult, worlds: &Worlds) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if a.raw == b.raw {
+        warnings.push(Warning::SameSamples);
+    }
+    warnings.extend(control([a, b].map(|result| result.main_arm.as_str()), worlds));
+    warnings.extend(differences("environment", &a.environment, &b.environment));
+    warnings.extend(differences("workload", &a.workload, &b.workload));
+    warnings.extend(run_differences(a, b));
+    warnings.extend(lacks('A', a, b));
+    warnings.extend(lacks('B', b, a));
+    let rounds = (a.pairs, b.pairs);
+    if worlds.values().flat_map(IndexMap::values).all(|figures| figures.values().all(no_ratio)) {
+        warnings.push(Warning::TooFew { a: rounds.0, b: rounds.1 });
+    }
+    let own = [('A', a), ('B', b)].map(|(run, result)| (run, result.warnings.len()));
+    warnings.extend(
+        own.into_iter()
+            .filter(|&(_, count)| count > 0)
+            .map(|(run, count)| Warning::Own { run, count }),
+    );
+    warnings
+}
+
+fn no_ratio(figure: &Figure) -> bool {
+    figure.ratio.is_none()
+}
+
+/// The other arms as a control: their programs are the same in both runs.
+fn control(main_arms: [&str; 2], worlds: &Worlds) -> Option<Warning> {
+    let arms = || worlds.values().flatten().filter(|(arm, _)| !main_arms.contains(&arm.as_str()));
+    let figures = || arms().flat_map(|(_, figures)| figures.values());
+    let all = figures().filter(|figure| figure.ratio.is_some()).count();
+    let verdicts = figures().filter(|figure| figure.verdict.is_some()).count();
+    let names: BTreeSet<&String> = arms().map(|(arm, _)| arm).collect();
+    (verdicts * 20 > all).then(|| Warning::Control {
+        arms: names.into_iter().cloned().collect(),
+        verdicts,
+        figures: all,
+    })
+}
+
+/// Fields of a record that differ. When a run began always does.
+fn differences(part: &'static str, a: &impl Serialize, b: &impl Serialize) -> Vec<Warning> {
+    let [a, b] = [serde_json::to_value(a), serde_json::to_value(b)].map(Result::unwrap_or_default);
+    let fields = |record: &Value| -> Vec<String> {
+        record.as_object().into_iter().flat_map(|object| object.keys().cloned()).collect()
+    };
+    let fields: BTreeSet<String> = fields(&a).into_iter().chain(fields(&b)).collect();
+    let differs = |field: String| {
+        let (a, b) = (a.get(&field), b.get(&field));
+        let known = |value: Option<&Value>| value.cloned().unwrap_or_default();
+        (field != "started" && known(a) != known(b)).then(|| Warning::Differs {
+            part,
+            field: field.replace('_', " "),
+            a: plain(a),
+            b: plain(b),
+        })
+    };
+    fields.into_iter().filter_map(differs).collect()
+}
+
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => "unknown".into(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// Differences between the commands, without the program's path and the folder written to; a
+/// scheduler's options stand nowhere else.
+fn run_differences(a: &AbResult, b: &AbResult) -> Vec<Warning> {
+    let options = |result: &AbResult| -> String {
+        let mut words = result.command.iter().skip(1);
+        let mut kept = Vec::new();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--out" => drop(words.next()),
+                out if out.starts_with("--out=") => {}
+                _ => kept.push(word.as_str()),
+            }
+        }
+        kept.join(" ")
+    };
+    let pairs = [
+        ("main arm", a.main_arm.clone(), b.main_arm.clone()),
+        ("rounds", a.pairs.to_string(), b.pairs.to_string()),
+        ("command", options(a), options(b)),
+    ];
+    let differ = pairs.into_iter().filter(|(_, a, b)| a != b);
+    differ
+        .map(|(field, a, b)| Warning::Differs { part: "run", field: field.into(), a, b })
+        .collect()
+}
+
+/// Worlds and arms that only the other run has.
+fn lacks(run: char, result: &AbResult, other: &AbResult) -> Vec<Warning> {
+    let mut missing = Vec::new();
+    for (name, world) in &other.worlds {
+        match result.worlds.get(name) {
+            None => missing.push(format!("the steering world {name}")),
+            Some(own) => {
+                let arms = world.arms.keys().filter(|arm| !own.arms.contains_key(*arm));
+                missing.extend(arms.map(|arm| format!("the arm {arm} in {name}")));
+            }
+        }
+    }
+    missing.into_iter().map(|what| Warning::Lacks { run, what }).collect()
+}

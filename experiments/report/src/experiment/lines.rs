@@ -1,0 +1,101 @@
+//! The lines of a metric: an arm's median by point, and its ratio to that at the first point.
+
+use indexmap::IndexSet;
+
+use steer_result::World;
+use steer_result::metrics::Metric;
+use steer_stats::{Median, Ratio, median};
+
+/// One arm's values.
+pub(super) struct Line<'a> {
+    pub(super) arm: &'a str,
+    /// The points that have the metric.
+    pub(super) values: Vec<Value<'a>>,
+}
+
+/// One arm at one point.
+pub(super) struct Value<'a> {
+    /// The point.
+    pub(super) label: &'a str,
+    /// In the stored unit.
+    pub(super) median: Median,
+    /// To the first point; 1 there, absent where that has a zero or lacks the metric.
+    pub(super) ratio: Option<f64>,
+    /// The ends of the ratio's 95 % interval; absent with fewer than four rounds.
+    pub(super) reach: Option<(f64, f64)>,
+}
+
+/// The lines of a world, an arm each.
+pub(super) fn lines<'a>(points: &[(&'a str, &'a World)], metric: &Metric) -> Vec<Line<'a>> {
+    let arms: IndexSet<&str> =
+        points.iter().flat_map(|(_, world)| world.arms.keys().map(String::as_str)).collect();
+    arms.into_iter().map(|arm| Line { arm, values: values(points, arm, metric) }).collect()
+}
+
+fn values<'a>(points: &[(&'a str, &'a World)], arm: &str, metric: &Metric) -> Vec<Value<'a>> {
+    let samples = points.iter().filter_map(|(label, world)| {
+        let samples = &world.arms.get(arm)?.get(metric.name)?.samples;
+        let known: Vec<f64> = samples.iter().copied().collect::<Option<_>>()?;
+        Some((*label, Median::of(samples)?, known))
+    });
+    let samples: Vec<_> = samples.collect();
+    // of all arms the same point: a later one in its place would be drawn under its name
+    let base = points.first().map(|(label, _)| *label);
+    let first = samples.iter().find(|(label, ..)| Some(*label) == base);
+    let first = first.map(|(_, _, known)| known.clone()).unwrap_or_default();
+    let value = |(label, middle, known): (&'a str, Median, Vec<f64>)| {
+        let ratio = median(&first).map(|first| middle.median / first).filter(|r| r.is_finite());
+        // the first to itself is 1, not a comparison of two runs
+        let compared = Some(label) != base;
+        let reach = compared.then(|| Ratio::unpaired(&known, &first)).flatten();
+        let reach = reach.map(|ratio| (ratio.lo, ratio.hi));
+        Value { label, median: middle, ratio, reach }
+    };
+    samples.into_iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use steer_result::metrics::find;
+
+    fn world(samples: &[f64]) -> World {
+        let summary = json!({"median": median(samples), "samples": samples});
+        let arms = json!({"default": {"rpc_rate": summary}});
+        serde_json::from_value(json!({"arms": arms, "ratios": {}})).unwrap()
+    }
+
+    #[test]
+    fn a_line_relates_to_its_first_point() {
+        let worlds = [world(&[2.0; 4]), world(&[1.0, 1.0, 1.5, 1.5]), world(&[4.0])];
+        let points: Vec<_> = ["1", "2", "4"].into_iter().zip(&worlds).collect();
+        let lines = lines(&points, find("rpc_rate").unwrap());
+        let found: Vec<_> =
+            lines[0].values.iter().map(|value| (value.label, value.ratio, value.reach)).collect();
+        let expected =
+            [("1", Some(1.0), None), ("2", Some(0.625), Some((0.5, 0.75))), ("4", Some(2.0), None)];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn nothing_relates_to_zero_and_what_is_not_there_is_left_out() {
+        let worlds = [world(&[0.0; 4]), world(&[1.0; 4])];
+        let points: Vec<_> = ["1", "2"].into_iter().zip(&worlds).collect();
+        let found = lines(&points, find("rpc_rate").unwrap());
+        assert!(found[0].values.iter().all(|value| value.ratio.is_none()));
+        assert!(lines(&points, find("rpc_p99").unwrap())[0].values.is_empty());
+    }
+
+    #[test]
+    fn nothing_relates_to_a_later_point_where_the_first_lacks_the_metric() {
+        let lacking = json!({"arms": {"default": {}}, "ratios": {}});
+        let worlds = [serde_json::from_value(lacking).unwrap(), world(&[1.0; 4]), world(&[2.0; 4])];
+        let points: Vec<_> = ["1", "2", "4"].into_iter().zip(&worlds).collect();
+        let found = lines(&points, find("rpc_rate").unwrap());
+        assert_eq!(found[0].values.len(), 2);
+        let related = |value: &Value<'_>| value.ratio.is_some() || value.reach.is_some();
+        assert!(!found[0].values.iter().any(related));
+    }
+}

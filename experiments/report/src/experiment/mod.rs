@@ -1,0 +1,201 @@
+//! An experiment across its points: a metric by what varies, one line per arm, beside what papers
+//! state. As a page, Markdown and CSV.
+
+mod common;
+mod figures;
+mod lines;
+mod marks;
+mod page;
+mod panel;
+mod points;
+mod text;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use indexmap::{IndexMap, IndexSet};
+
+use marks::Statement;
+use points::{Axis, quantity};
+use steer_result::metrics;
+use steer_result::metrics::Metric;
+use steer_result::spec::Spec;
+use steer_result::{AbResult, World};
+
+pub(super) use page::page;
+pub(super) use text::{csv, markdown};
+
+/// The metrics that are drawn, as far as there are any.
+const DRAWN: [&str; 17] = [
+    "throughput_per_core",
+    "throughput_per_cpu",
+    "cpus_used",
+    "long_bytes_per_s",
+    "long_fairness",
+    "rpcs_per_cpu_second",
+    "rpc_p99",
+    "local_share",
+    "home_share",
+    "llc_share",
+    "mixed_share",
+    "napi_to_copy_p50",
+    "napi_to_copy_p99",
+    "skb_size",
+    "hog_rate",
+    "interrupts",
+    "migrations_long",
+];
+
+/// What an experiment's results say of its question.
+pub(super) struct Experiment {
+    spec: Spec,
+    points: Vec<Point>,
+    /// What varies between the points.
+    axis: Axis,
+    /// Names of the points that have no result.
+    missing: Vec<String>,
+}
+
+/// One point.
+struct Point {
+    name: String,
+    result: AbResult,
+}
+
+impl Experiment {
+    /// Reads the results that `steer-bench run` left in a folder.
+    ///
+    /// # Errors
+    /// When it is no experiment's, a result cannot be read, or there is none.
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        let place = folder.display();
+        let spec = Spec::kept(folder).with_context(|| {
+            format!("{place} is no experiment of `steer-bench run`: name DIR/EXPERIMENT, or a result.json")
+        })?;
+        let (mut points, mut missing) = (Vec::new(), Vec::new());
+        for point in &spec.points {
+            let (name, path) = (point.name.clone(), folder.join(&point.name).join("result.json"));
+            if path.exists() {
+                points.push(Point { name, result: AbResult::read(&path)? });
+            } else {
+                missing.push(name);
+            }
+        }
+        ensure!(
+            !points.is_empty(),
+            "no point of {} is measured in {place}; `steer-bench run` measures them",
+            spec.name
+        );
+        let commands = points.iter().map(|point| (point.name.as_str(), &point.result.command[..]));
+        let axis = Axis::of(&commands.collect::<Vec<_>>());
+        let mut labelled: Vec<_> = axis.labels.into_iter().zip(points).collect();
+        if labelled.iter().all(|(label, _)| quantity(label).is_some()) {
+            labelled.sort_by_key(|(label, _)| quantity(label));
+        }
+        let (labels, points) = labelled.into_iter().unzip();
+        Ok(Self { spec, points, axis: Axis { labels, ..axis }, missing })
+    }
+
+    /// The steering worlds of all points.
+    fn worlds(&self) -> IndexSet<&str> {
+        self.points
+            .iter()
+            .flat_map(|point| point.result.worlds.keys().map(String::as_str))
+            .collect()
+    }
+
+    /// A world at the points that have it, with their labels.
+    fn world(&self, name: &str) -> Vec<(&str, &World)> {
+        let labelled = self.axis.labels.iter().zip(&self.points);
+        let worlds = labelled
+            .filter_map(|(label, point)| Some((label.as_str(), point.result.worlds.get(name)?)));
+        worlds.collect()
+    }
+
+    /// The metrics to draw of a world.
+    fn metrics(&self, world: &str) -> Vec<&'static Metric> {
+        let worlds = self.world(world);
+        let drawn = DRAWN.iter().filter_map(|name| metrics::find(name));
+        drawn.filter(|metric| worlds.iter().any(|(_, world)| world.has(metric))).collect()
+    }
+
+    /// What papers state of it.
+    fn statements(&self) -> Vec<&'static Statement> {
+        marks::of(&self.spec.name)
+    }
+
+    /// The version, the machine and the rounds, in a line; of the first point.
+    fn machine(&self) -> String {
+        let result = &self.points[0].result;
+        let machine = &result.environment;
+        // points that were cut short have fewer
+        let rounds = self.points.iter().map(|point| point.result.pairs);
+        let least = if rounds.clone().all(|n| n == result.pairs) { "" } else { "at least " };
+        let parts = [
+            machine.arm_version.clone(),
+            machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
+            machine.shape.as_ref().map(|shape| format!("{shape} CPUs")),
+            rounds.min().map(|n| format!("{least}{n} interleaved rounds at each point")),
+            machine.started.clone(),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+
+    /// Why figures of it may be wrong: of each point, and of the points beside each other.
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !self.missing.is_empty() {
+            warnings.push(format!(
+                "not measured: {}; `steer-bench run` says why, or measures them",
+                self.missing.join(", ")
+            ));
+        }
+        let of = |point: &Point| {
+            let machine = &point.result.environment;
+            // on bare metal there is none: that is known
+            let runs = machine.accelerator.clone().unwrap_or_else(|| "bare metal".to_owned());
+            let [kernel, version, shape, cpu] =
+                [&machine.kernel, &machine.arm_version, &machine.shape, &machine.host_cpu]
+                    .map(|fact| fact.clone().unwrap_or_else(|| "unknown".to_owned()));
+            [runs, kernel, version, shape, cpu]
+        };
+        let (first, others) = (&self.points[0], &self.points[1..]);
+        for other in others {
+            for (a, b) in of(first).iter().zip(&of(other)).filter(|(a, b)| a != b) {
+                warnings.push(format!("{} was measured on {a}, {} on {b}", first.name, other.name));
+            }
+        }
+        // what several points say is said once
+        let mut said: IndexMap<&str, Vec<&str>> = IndexMap::new();
+        for Point { name, result } in &self.points {
+            for warning in &result.warnings {
+                said.entry(warning).or_default().push(name);
+            }
+        }
+        warnings.extend(said.iter().map(|(warning, names)| match names.len() {
+            all if all > 1 && all == self.points.len() => format!("all points: {warning}"),
+            _ => format!("{}: {warning}", names.join(", ")),
+        }));
+        warnings
+    }
+
+    /// What the machine, and the experiment on it, cannot show.
+    fn caveats(&self) -> Vec<&str> {
+        self.spec.caveat.as_deref().into_iter().chain(self.machine_caveat()).collect()
+    }
+
+    /// What the machine of some point cannot show.
+    fn machine_caveat(&self) -> Option<&'static str> {
+        self.points.iter().find_map(|point| point.result.environment.caveat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_drawn_are_metrics() {
+        assert!(DRAWN.iter().all(|name| metrics::find(name).is_some()));
+    }
+}

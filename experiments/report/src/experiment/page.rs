@@ -1,0 +1,202 @@
+//! The page of an experiment: its question, a section per steering world, and what papers state.
+
+use indexmap::IndexMap;
+use maud::{Markup, html};
+
+use super::super::{facts, page as report, svg};
+use super::Experiment;
+use super::common::common;
+use super::figures::table;
+use super::lines::{Line, lines};
+use super::marks::Statement;
+use super::panel::{Dot, Panel, PanelLine};
+use steer_result::metrics::{Better, Metric};
+
+/// The whole page.
+pub(crate) fn page(experiment: &Experiment) -> Markup {
+    let spec = &experiment.spec;
+    let subtitle = format!("{} · {} · {}", spec.name, spec.source, experiment.machine());
+    let content = html! {
+        section {
+            h2 { "What it is compared with" }
+            p {
+                "Each metric is drawn twice: as it was measured, and in relation to the first point. "
+                "Absolute values cannot be compared with a paper's: its processors, NICs and rates "
+                "are others. So what papers state is drawn in the second plot alone, in relation to "
+                "the paper's own value at the point that the table names, and only where our first "
+                "point is that one."
+            }
+            @for caveat in experiment.caveats() { p.caveat { (caveat) } }
+            (stated(experiment))
+        }
+        (facts::warnings(&experiment.warnings()))
+        @for world in experiment.worlds() { (section(experiment, world)) }
+        section { h2 { "Where this was measured" } (measured(experiment)) }
+        section { h2 { "How to read this" } (reading(experiment)) }
+    };
+    report::frame(&spec.question, &subtitle, content)
+}
+
+/// What papers state, word for word.
+fn stated(experiment: &Experiment) -> Markup {
+    let statements = experiment.statements();
+    html! {
+        h3 { "What papers state" }
+        @if statements.is_empty() { p.note { "No value that the text of a paper states is known." } }
+        @else {
+            div.scroll { table.verdicts {
+                thead { tr {
+                    th { (experiment.axis.name) } th { "stated" } th { "passage" } th { "source" }
+                } }
+                tbody { @for statement in statements {
+                    @for (index, mark) in statement.marks.iter().enumerate() { tr {
+                        th scope="row" { (mark.at) }
+                        td { (mark.words(statement.of.as_deref())) }
+                        @if index == 0 {
+                            td rowspan=(statement.marks.len()) { "“" (statement.quote) "”" }
+                            td rowspan=(statement.marks.len()) { (statement.source) }
+                        }
+                    } }
+                } }
+            } }
+        }
+    }
+}
+
+fn section(experiment: &Experiment, world: &str) -> Markup {
+    let points = experiment.world(world);
+    let metrics = experiment.metrics(world);
+    let plots: Vec<(&Metric, Vec<Line<'_>>)> =
+        metrics.iter().map(|metric| (*metric, lines(&points, metric))).collect();
+    let arms = plots.first().into_iter().flat_map(|(_, lines)| lines.iter().map(|line| line.arm));
+    let arms = arms.enumerate().map(|(index, arm)| (svg::arm_class(index), arm));
+    let first = points.first().map_or("", |(label, _)| *label);
+    let beside = |statement: &&Statement| {
+        points.len() > 1 && metrics.iter().any(|metric| statement.is_beside(metric.name, first))
+    };
+    let paper = experiment.statements().iter().any(beside);
+    let paper = paper.then(|| ("stated".to_owned(), stated_name(experiment)));
+    html! {
+        section {
+            h2 { "Steering: " (world) }
+            p.note { (report::about(world)) }
+            (svg::legend(arms.chain(paper)))
+            div.panels { @for (metric, lines) in &plots {
+                (absolute(experiment, metric, lines))
+                // a share of 0.5 is no half of anything
+                @if !metric.unit.is_empty() && points.len() > 1 {
+                    (relative(experiment, metric, lines, first))
+                }
+            } }
+            details { summary { "All figures" } div.scroll { (figures(experiment, world)) } }
+        }
+    }
+}
+
+/// The legend of a paper's marks: beside emulated lines they must not pass for a yardstick.
+fn stated_name(experiment: &Experiment) -> &'static str {
+    if experiment.machine_caveat().is_some() {
+        "what the paper states of its hardware; not comparable with an emulator"
+    } else {
+        "what the paper states of its hardware"
+    }
+}
+
+fn absolute(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>]) -> Markup {
+    let better = match metric.better {
+        Better::Higher => "more is better",
+        Better::Lower => "less is better",
+    };
+    let unit = if metric.unit.is_empty() { "share" } else { metric.unit };
+    let lines = lines.iter().map(|line| {
+        let dots = line.values.iter().map(|value| {
+            let [middle, lo, hi] = [value.median.median, value.median.lo, value.median.hi]
+                .map(|value| metric.in_unit(value));
+            Dot { at: value.label, value: middle, reach: Some((lo, hi)) }
+        });
+        PanelLine { arm: line.arm, dots: dots.collect() }
+    });
+    let panel = Panel {
+        name: metric.name,
+        note: format!("{unit}, {better}"),
+        axis: &experiment.axis.name,
+        columns: experiment.axis.with([].into_iter()),
+        lines: lines.collect(),
+        marks: Vec::new(),
+        one: false,
+        most: metric.unit.is_empty().then_some(1.05),
+    };
+    panel.draw()
+}
+
+/// In relation to the world's first point.
+fn relative(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>], first: &str) -> Markup {
+    let statements = experiment.statements().into_iter();
+    let marks = statements.filter(|statement| statement.is_beside(metric.name, first));
+    let marks: Vec<(&str, f64)> = marks.flat_map(|statement| statement.drawn()).collect();
+    let lines = lines.iter().map(|line| {
+        let dots = line.values.iter().filter_map(|value| {
+            Some(Dot { at: value.label, value: value.ratio?, reach: value.reach })
+        });
+        PanelLine { arm: line.arm, dots: dots.collect() }
+    });
+    let panel = Panel {
+        name: metric.name,
+        note: format!("times the value at {first}, for each arm its own"),
+        axis: &experiment.axis.name,
+        columns: experiment.axis.with(marks.iter().map(|mark| mark.0)),
+        lines: lines.collect(),
+        marks,
+        one: true,
+        most: None,
+    };
+    panel.draw()
+}
+
+fn figures(experiment: &Experiment, world: &str) -> Markup {
+    let table = table(experiment, world);
+    html! {
+        table.figures {
+            thead { tr { @for (column, name) in table.head.iter().enumerate() {
+                th.number[column > 2] { (name) }
+            } } }
+            tbody { @for row in &table.rows { tr { @for (column, cell) in row.iter().enumerate() {
+                td.number[column > 2] { (cell) }
+            } } } }
+        }
+    }
+}
+
+/// The machine, the traffic, and the commands that measured.
+fn measured(experiment: &Experiment) -> Markup {
+    let results = experiment.points.iter().map(|point| &point.result);
+    let commands: Vec<String> = results.clone().map(|result| result.command.join(" ")).collect();
+    let machines = results.clone().map(|result| facts::fields(&result.environment)).collect();
+    let workloads = results.map(|result| facts::fields(&result.workload)).collect();
+    html! {
+        div.columns {
+            div { h3 { "Machine" } (facts::list(&common(machines))) }
+            div { h3 { "Workload" } (facts::list(&common(workloads))) }
+        }
+        h3 { "Commands" }
+        pre { (commands.join("\n")) }
+    }
+}
+
+fn reading(experiment: &Experiment) -> Markup {
+    let worlds = experiment.worlds();
+    let of = |world: &&str| experiment.metrics(world);
+    let metrics: IndexMap<&str, &Metric> =
+        worlds.iter().flat_map(of).map(|metric| (metric.name, metric)).collect();
+    html! {
+        p {
+            "Columns stand in order, not to scale. A dot is the median of the rounds. As measured, "
+            "its bar is the 95 % interval of the sign test, with fewer than six rounds the range of "
+            "all of them. In relation to the first point it is the 95 % interval of the rank-sum "
+            "test; there is none with fewer than four rounds. Whether two arms differ at one point "
+            "is not for these bars to say: their rounds are paired, and the ratios under All figures "
+            "make use of it; + and - stand where such an interval excludes 1."
+        }
+        dl { @for metric in metrics.values() { dt { (metric.name) } dd { (metric.about) } } }
+    }
+}

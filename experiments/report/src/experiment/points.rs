@@ -1,0 +1,125 @@
+//! What varies from point to point of an experiment: the label of each, and the name of it all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use steer_ground::units::Rate;
+
+/// The names of points.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Axis {
+    /// What varies.
+    pub(super) name: String,
+    /// By point.
+    pub(super) labels: Vec<String>,
+}
+
+impl Axis {
+    /// The axis of points with these names, measured by these commands. Where one option alone varies,
+    /// and its values are quantities, these are the labels; else the names are.
+    pub(super) fn of(points: &[(&str, &[String])]) -> Self {
+        let options: Vec<_> = points.iter().map(|(_, command)| options(command)).collect();
+        let names: BTreeSet<&str> = options.iter().flat_map(|all| all.keys().copied()).collect();
+        let differs = |name: &&str| options.iter().any(|all| all.get(name) != options[0].get(name));
+        let varied: Vec<&str> = names.into_iter().filter(differs).collect();
+        if let [name] = varied[..] {
+            let value = |options: &BTreeMap<&str, Vec<&str>>| match options.get(name)?[..] {
+                [value] if quantity(value).is_some() => Some(value.to_owned()),
+                _ => None,
+            };
+            if let Some(labels) = options.iter().map(value).collect() {
+                return Self { name: name.replace('-', " "), labels };
+            }
+        }
+        let labels = points.iter().map(|(name, _)| (*name).to_owned()).collect();
+        Self { name: "point".to_owned(), labels }
+    }
+
+    /// The labels and `others` among them: in order, where all are quantities, else the others last.
+    pub(super) fn with<'a>(&'a self, others: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+        let mut labels: Vec<&str> = self.labels.iter().map(String::as_str).collect();
+        for other in others {
+            if !labels.contains(&other) {
+                labels.push(other);
+            }
+        }
+        if labels.iter().all(|label| quantity(label).is_some()) {
+            labels.sort_by_key(|label| quantity(label));
+        }
+        labels
+    }
+}
+
+/// The options of a command as `steer-bench run` writes them, one word each; not where the result
+/// went.
+fn options(command: &[String]) -> BTreeMap<&str, Vec<&str>> {
+    let mut options: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for word in command.iter().filter_map(|word| word.strip_prefix("--")) {
+        let (name, value) = word.split_once('=').map_or((word, None), |(n, v)| (n, Some(v)));
+        options.entry(name).or_default().extend(value);
+    }
+    options.remove("out");
+    options
+}
+
+/// What a label like `8`, `4KiB` or `20Mbit` comes to, to put labels in order.
+pub(super) fn quantity(label: &str) -> Option<u64> {
+    let rate = || label.parse::<Rate>().ok()?.bits_per_s();
+    parse_size::parse_size(label).ok().or_else(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(points: &[(&str, &str)]) -> Axis {
+        let commands: Vec<Vec<String>> = points
+            .iter()
+            .map(|(name, options)| {
+                let line = format!("steer-bench ab --pairs=5 --out=x/{name} {options}");
+                line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+            })
+            .collect();
+        let points: Vec<_> = points
+            .iter()
+            .zip(&commands)
+            .map(|((name, _), command)| (*name, &command[..]))
+            .collect();
+        Axis::of(&points)
+    }
+
+    #[test]
+    fn one_option_that_varies_gives_the_labels() {
+        let axis = axis(&[("a", "--long-flows=2"), ("b", "--long-flows=16")]);
+        assert_eq!(
+            (axis.name.as_str(), &axis.labels[..]),
+            ("long flows", &["2", "16"].map(String::from)[..])
+        );
+        assert_eq!(axis.with(["8", "16", "1"].into_iter()), ["1", "2", "8", "16"]);
+    }
+
+    #[test]
+    fn else_the_points_names_do() {
+        for points in [
+            [("none", ""), ("lossy", "--setup-peer=tc")],
+            [
+                ("small", "--long-flows=2 --rpc-size=4KiB"),
+                ("large", "--long-flows=4 --rpc-size=8KiB"),
+            ],
+            [("one", "--long-flows=2"), ("two", "--long-flows=2 --long-flows=4")],
+            [("one", "--long-flows=2"), ("two", "--long-flows 2")],
+        ] {
+            let axis = axis(&points);
+            assert_eq!(
+                (axis.name.as_str(), &axis.labels[..]),
+                ("point", &points.map(|p| p.0.to_owned())[..])
+            );
+        }
+    }
+
+    #[test]
+    fn sizes_and_rates_have_an_order() {
+        let axis = axis(&[("x", "--rpc-size=4KiB"), ("y", "--rpc-size=64KiB")]);
+        assert_eq!(axis.with(["16KiB"].into_iter()), ["4KiB", "16KiB", "64KiB"]);
+        assert!(quantity("80Mbit") > quantity("20Mbit") && quantity("none").is_none());
+    }
+}

@@ -1,0 +1,67 @@
+//! RPC latency: the share of RPCs answered within a time, per arm, all rounds together. Time is
+//! logarithmic, and so is the share of those still waiting: the tail would be invisible otherwise.
+
+use anyhow::Result;
+use hdrhistogram::Histogram;
+use maud::{Markup, html};
+
+use super::curves::{Axes, curves, of_arms};
+use super::svg;
+use steer_result::AbResult;
+use steer_traffic::client::{ClientReport, decode_histogram};
+
+const AXES: Axes<'_> = Axes {
+    label: "Share of RPCs answered within a time",
+    values: "RPC latency (logarithmic); further left is better",
+    value: svg::duration,
+    height: nines,
+    highest: 0.99995,
+    shares: &[
+        (0.0, "0 %"),
+        (0.5, "50 %"),
+        (0.9, "90 %"),
+        (0.99, "99 %"),
+        (0.999, "99.9 %"),
+        (0.9999, "99.99 %"),
+    ],
+};
+
+/// The latency curves of a world.
+pub(super) fn latencies(result: &AbResult, world: &str) -> Markup {
+    match of_arms(result, world, |reports| Ok(points(&merged(reports)?))) {
+        Ok(arms) if arms.is_empty() => html! {
+            p.note { "No latencies of single RPCs are known in this world." }
+        },
+        Ok(arms) => curves(&arms, &AXES),
+        Err(error) => html! { p.note { "The latencies cannot be drawn: " (error) } },
+    }
+}
+
+/// All latencies of some samples in one histogram, in nanoseconds.
+fn merged(reports: Vec<ClientReport>) -> Result<Histogram<u64>> {
+    let mut all = Histogram::new(3)?;
+    for histogram in reports.into_iter().filter_map(|report| report.rpc?.histogram) {
+        all.add(decode_histogram(&histogram)?)?;
+    }
+    Ok(all)
+}
+
+fn points(latencies: &Histogram<u64>) -> Vec<(f64, f64)> {
+    /// Points for each halving of those still waiting: enough for a smooth line.
+    const FINENESS: u32 = 16;
+    if latencies.is_empty() {
+        return Vec::new();
+    }
+    let steps = latencies.iter_quantiles(FINENESS);
+    // The last step is the maximum, where nobody waits any more and the logarithm ends.
+    let steps = steps.map(|step| (step.value_iterated_to(), step.quantile_iterated_to()));
+    steps
+        .filter(|&(ns, share)| ns > 0 && share < 1.0)
+        .map(|(ns, share)| (ns as f64 / 1e3, share))
+        .collect()
+}
+
+/// How high a share is drawn: one unit for every factor of ten fewer that still wait.
+fn nines(share: f64) -> f64 {
+    -(1.0 - share).log10()
+}

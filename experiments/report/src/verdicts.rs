@@ -1,0 +1,50 @@
+//! Verdicts in words: the metrics whose interval excludes 1, by world and other arm.
+
+use maud::{Markup, html};
+
+use steer_result::metrics::{METRICS, Verdict};
+use steer_result::{AbResult, World};
+
+/// A row per world and other arm; nothing when there is nothing to compare.
+pub(super) fn verdicts(result: &AbResult) -> Markup {
+    let pairs = |world: &World| world.pairs().into_iter().cloned().collect::<Vec<_>>();
+    let rows: Vec<(&String, &World, String)> = result
+        .worlds
+        .iter()
+        .flat_map(|(name, world)| pairs(world).into_iter().map(move |pair| (name, world, pair)))
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            h3 { "Verdicts on all metrics" }
+            p.note { "Metrics whose 95 % interval excludes 1. The others show no difference." }
+            div.scroll { table.verdicts {
+                thead { tr {
+                    th { "steering" } th { "against" } th { "better" } th { "worse" }
+                } }
+                tbody {
+                    @for (name, world, pair) in &rows {
+                        @let other = pair.split_once('/').map_or(pair.as_str(), |(_, other)| other);
+                        @let equal = result.equal.as_ref() == Some(pair);
+                        tr {
+                            th scope="row" { (name) }
+                            td { (other) @if equal { " itself (chance alone)" } }
+                            @for verdict in [Verdict::Better, Verdict::Worse] {
+                                td.(verdict) { (metrics(world, pair, verdict)) }
+                            }
+                        }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+/// The names of the metrics on which a pair has this verdict.
+fn metrics(world: &World, pair: &str, wanted: Verdict) -> Markup {
+    let judged = METRICS.iter().filter(|metric| {
+        let ratio = world.ratio(metric.name, pair);
+        ratio.and_then(|ratio| metric.verdict(ratio)) == Some(wanted)
+    });
+    let names: Vec<&str> = judged.map(|metric| metric.name).collect();
+    html! { @if names.is_empty() { span.note { "–" } } @else { (names.join(", ")) } }
+}

@@ -1,0 +1,67 @@
+//! Reading and writing `result.json`, and writing what is made of it. What is read may be archived.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use super::archive;
+use super::types::AbResult;
+
+impl AbResult {
+    /// Writes the result.
+    ///
+    /// # Errors
+    /// As [`write_whole`].
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let mut json = serde_json::to_string_pretty(self).context("cannot encode the result")?;
+        json.push('\n');
+        write_whole(path, &json)
+    }
+
+    /// Reads a result: a file, plain or archived, or the folder of a `result.json`.
+    ///
+    /// # Errors
+    /// Names the file and what is wrong with it: missing, no JSON, another version, or the line of
+    /// the first field that does not fit.
+    pub fn read(path: &Path) -> Result<Self> {
+        let path = archive::locate(path)?;
+        let text = archive::text(&path)?;
+        let name = path.display();
+        Self::parse(&text).with_context(|| format!("{name} is no result of `steer-bench ab`"))
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        // The version first: another one may lack fields, which would be the wrong complaint.
+        let Versioned { version } = serde_json::from_str(text)?;
+        if version != Self::VERSION {
+            bail!("it has format version {version}, this program reads {}", Self::VERSION);
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+/// Writes a file, whole or not at all: a reader never sees half of it, and what was there before
+/// stays where there is no room for the new.
+///
+/// # Errors
+/// When the folder is missing or not writable, or the disk is full.
+pub fn write_whole(path: &Path, text: &str) -> Result<()> {
+    // A device, or a link: what it stands for is to be written, not replaced.
+    if path.symlink_metadata().is_ok_and(|it| !it.is_file()) {
+        return fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
+    }
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".partial");
+    let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
+    if written.is_err() {
+        // Half a draft is of no use, and takes the room that others may need.
+        fs::remove_file(&draft).ok();
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
+}

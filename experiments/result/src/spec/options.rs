@@ -1,0 +1,93 @@
+//! Options of `steer-bench ab` as a table of a spec file: `long-flows = 4` is `--long-flows 4`,
+//! a list repeats the option, `true` is the option by itself.
+
+use std::collections::BTreeMap;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+/// Options by name, with the texts of their values; none for an option that is a switch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options(BTreeMap<String, Vec<String>>);
+
+impl Options {
+    /// From names and values, for what this program sets itself.
+    pub fn of(options: &[(&str, &str)]) -> Self {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), vec![(*value).to_owned()]);
+        Self(options.iter().map(own).collect())
+    }
+
+    /// These options, and those of `others` that are not among them.
+    pub fn or(&self, others: &Self) -> Self {
+        let mut all = others.0.clone();
+        all.extend(self.0.clone());
+        Self(all)
+    }
+
+    /// The command line.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        for (name, values) in &self.0 {
+            if values.is_empty() {
+                arguments.push(format!("--{name}"));
+            }
+            // one word each, so that a value may begin with a dash
+            arguments.extend(values.iter().map(|value| format!("--{name}={value}")));
+        }
+        arguments
+    }
+}
+
+impl<'de> Deserialize<'de> for Options {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut options = BTreeMap::new();
+        for (name, value) in toml::Table::deserialize(deserializer)? {
+            let values = match value {
+                // a switch that is off is one that is not there
+                toml::Value::Boolean(false) => continue,
+                toml::Value::Boolean(true) => Some(Vec::new()),
+                toml::Value::Array(values) => values.iter().map(text).collect(),
+                value => text(&value).map(|value| vec![value]),
+            };
+            let values = values.ok_or_else(|| {
+                D::Error::custom(format!(
+                    "{name}: options are numbers without a fraction, texts, true or false, and \
+                     lists of numbers or texts"
+                ))
+            })?;
+            options.insert(name, values);
+        }
+        Ok(Self(options))
+    }
+}
+
+fn text(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(text: &str) -> Options {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_table_is_a_command_line() {
+        let table = "pairs = 5\nworlds = [\"auto\", \"hash\"]\nno-hogs = true\nagain = false";
+        let expected = ["--no-hogs", "--pairs=5", "--worlds=auto", "--worlds=hash"];
+        assert_eq!(options(table).arguments(), expected);
+    }
+
+    #[test]
+    fn the_nearer_options_count() {
+        let both = options("pairs = 1").or(&options("pairs = 5\nduration = 2"));
+        assert_eq!(both.arguments(), ["--duration=2", "--pairs=1"]);
+        assert_eq!(Options::of(&[("pairs", "1")]), options("pairs = 1"));
+    }
+}

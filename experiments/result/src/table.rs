@@ -1,0 +1,78 @@
+//! The result on a terminal or in a Markdown page: a table per world, what it says about the
+//! targets, and the warnings.
+
+use super::metrics::Verdict;
+use super::stages::stage_figures;
+use super::targets;
+use super::types::AbResult;
+use super::world::World;
+use steer_ground::style::{Style, UNKNOWN};
+
+/// The whole result as text.
+pub fn table(result: &AbResult, style: Style) -> String {
+    let mut text = String::new();
+    for (name, world) in &result.worlds {
+        text += &style.heading(&format!(
+            "{name} steering: medians of {} interleaved rounds; \
+             ratios with 95 % intervals, + better, - worse",
+            result.pairs
+        ));
+        text += &world_table(world, style);
+        text.push('\n');
+        text += &stages_table(result, name, style);
+        if let Some(equal) = &result.equal {
+            text += &style.item(&format!("{equal} is an arm against itself: what chance does"));
+        }
+        for reading in targets::read(&result.main_arm, world) {
+            let (verdict, wanted, found) = (reading.verdict, reading.wanted, reading.found);
+            text += &style.item(&format!("{verdict:<7}  {wanted}: {found}"));
+        }
+        text.push('\n');
+    }
+    if let Some(caveat) = result.environment.caveat() {
+        text += &style.paragraph(caveat);
+    }
+    if !result.warnings.is_empty() {
+        text += &style.heading("Warnings");
+        result.warnings.iter().for_each(|warning| text += &style.item(warning));
+    }
+    text.trim_end().to_string() + "\n"
+}
+
+/// What was done in each stage, where the load shifted.
+fn stages_table(result: &AbResult, world: &str, style: Style) -> String {
+    let figures = stage_figures(result, world);
+    let Some(arms) = result.worlds.get(world).filter(|_| !figures.is_empty()) else {
+        return String::new();
+    };
+    let mut table = style.table();
+    table.set_header(["stage", "medians"].into_iter().chain(arms.arms.keys().map(String::as_str)));
+    for figure in figures {
+        let medians = figure.medians.iter();
+        let medians = medians.map(|m| m.map_or(UNKNOWN.into(), |median| format!("{median:.2}")));
+        table.add_row([figure.stage, figure.about.to_owned()].into_iter().chain(medians));
+    }
+    style.lines(table, 2) + "\n"
+}
+
+fn world_table(world: &World, style: Style) -> String {
+    let pairs = world.pairs();
+    let mut table = style.table();
+    let names = world.arms.keys().chain(pairs.iter().copied()).map(String::as_str);
+    table.set_header(["metric", "unit"].into_iter().chain(names));
+    for metric in world.metrics() {
+        let medians = world.arms.keys().map(|arm| {
+            let median = world.median(arm, metric.name);
+            median.map_or(UNKNOWN.into(), |median| metric.show(median))
+        });
+        let ratios = pairs.iter().map(|pair| {
+            let ratio = world.ratio(metric.name, pair);
+            // A sign only where a difference can be claimed.
+            let mark = |ratio| metric.verdict(ratio).map_or(' ', Verdict::sign);
+            ratio.map_or(UNKNOWN.into(), |ratio| format!("{ratio}{}", mark(ratio)))
+        });
+        let head = [metric.name, metric.unit].map(String::from);
+        table.add_row(head.into_iter().chain(medians).chain(ratios));
+    }
+    style.lines(table, 2)
+}

@@ -1,0 +1,91 @@
+//! The whole of `result.json`, version 1. The comments of its types are the descriptions in its JSON
+//! Schema.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::environment::Environment;
+use super::metrics::{METRICS, Metric};
+use super::sample::Sample;
+use super::topology::Topology;
+use super::workload::Workload;
+use super::world::World;
+
+/// The result of one A/B run: the same workload under several arms, interleaved, in one or more
+/// steering worlds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "Result of steer-bench ab, version 1")]
+pub struct AbResult {
+    /// Format of this file.
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// The arm that is compared with each of the others.
+    #[serde(rename = "subject")]
+    pub main_arm: String,
+    /// The pair of arms that are the same, like `again/default`: its ratios show what chance does.
+    /// Absent where no arm was repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub equal: Option<String>,
+    /// Rounds in which every arm was measured, in the world that has fewest of them.
+    pub pairs: usize,
+    /// The command line that made this file.
+    pub command: Vec<String>,
+    /// Seed of the order of the arms and of the source ports.
+    pub seed: u64,
+    /// The machine that was measured.
+    pub environment: Environment,
+    /// Where its CPUs and its NIC's queues are; absent where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
+    /// The traffic and what ran beside it.
+    pub workload: Workload,
+    /// What was found, by name of the steering world (`auto`, `hash`, `explicit`, `spread`;
+    /// `host` for a host, as it is set up).
+    pub worlds: IndexMap<String, World>,
+    /// Reasons to doubt a figure, and what to do about them.
+    pub warnings: Vec<String>,
+    /// Every sample as it was taken; all figures in `worlds` follow from these.
+    pub raw: Vec<Sample>,
+}
+
+impl AbResult {
+    /// The format this program writes and reads.
+    pub const VERSION: u32 = 1;
+
+    /// The arms other than the main one, but not one that repeats another.
+    pub fn others(&self) -> Vec<&str> {
+        let arms = self.worlds.values().next().into_iter().flat_map(|world| world.arms.keys());
+        let again = self.equal.as_deref().and_then(|pair| pair.split_once('/'));
+        let not = [Some(self.main_arm.as_str()), again.map(|(again, _)| again)];
+        arms.map(String::as_str).filter(|arm| !not.contains(&Some(arm))).collect()
+    }
+
+    /// The metrics that some sample has.
+    pub fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
+        METRICS.iter().filter(|metric| self.worlds.values().any(|world| world.has(metric)))
+    }
+}
+
+/// What the run is about, known before the first sample.
+#[derive(Debug, Clone, Default)]
+pub struct Header {
+    /// The arm that is compared with each of the others.
+    pub main_arm: String,
+    /// All arms, in the order to show them.
+    pub arms: Vec<String>,
+    /// The pair of arms that are the same, if one is repeated.
+    pub equal: Option<String>,
+    /// The command line of the run.
+    pub command: Vec<String>,
+    /// Seed of the order of the arms and of the source ports.
+    pub seed: u64,
+    /// The machine that is measured.
+    pub environment: Environment,
+    /// Where its CPUs and its NIC's queues are.
+    pub topology: Option<Topology>,
+    /// The traffic and what runs beside it.
+    pub workload: Workload,
+    /// Warnings that are known already.
+    pub warnings: Vec<String>,
+}

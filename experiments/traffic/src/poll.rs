@@ -1,0 +1,66 @@
+//! epoll(7) for many sockets on one thread. The RPC loops of both ends use it.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData};
+use rustix::io::{self, Errno};
+
+/// What a socket waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wants {
+    /// Bytes to read.
+    Read,
+    /// Room to write.
+    Write,
+}
+
+impl Wants {
+    fn flags(self) -> epoll::EventFlags {
+        match self {
+            Self::Read => epoll::EventFlags::IN,
+            Self::Write => epoll::EventFlags::OUT,
+        }
+    }
+}
+
+/// A level-triggered epoll set. The caller identifies each socket by a number.
+pub(crate) struct Poller {
+    epoll: OwnedFd,
+}
+
+impl Poller {
+    /// Most events that one wait returns. The next wait returns the rest.
+    const BATCH: usize = 64;
+
+    /// An empty set.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? })
+    }
+
+    /// Adds a descriptor. Closing it removes it.
+    pub(crate) fn add(&self, fd: impl AsFd, token: u64, wants: Wants) -> io::Result<()> {
+        epoll::add(&self.epoll, fd, EventData::new_u64(token), wants.flags())
+    }
+
+    /// Changes what a descriptor waits for.
+    pub(crate) fn change(&self, fd: impl AsFd, token: u64, wants: Wants) -> io::Result<()> {
+        epoll::modify(&self.epoll, fd, EventData::new_u64(token), wants.flags())
+    }
+
+    /// Waits at most `timeout`, and stores in `ready` the tokens of the sockets that are ready.
+    /// After a signal, `ready` is empty.
+    pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> io::Result<()> {
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let mut room = [MaybeUninit::<epoll::Event>::uninit(); Self::BATCH];
+        ready.clear();
+        match epoll::wait(&self.epoll, &mut room, timeout.as_ref()) {
+            Ok((events, _)) => ready.extend(events.iter().map(|event| event.data.u64())),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
