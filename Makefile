@@ -1,27 +1,46 @@
-# The two commands: `make demo` and `make test`. Each does its own set-up, from a fresh Debian 12
-# machine with Rust on. `make help` lists the rest.
+# The two commands of the README are `make demo` and `make test`. Each does its own set-up, on a fresh
+# Debian 12 machine with Rust. `make help` lists all commands, CONTRIBUTING.md says when to use which.
 
 PACKAGES := chromium clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib1g-dev libhwloc-dev \
 	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 tcc \
 	util-linux xz-utils
 DEMO     := target/demo
 BENCH    := target/release/steer-bench
+QUICK    := target/quick.log
 
-.PHONY: help demo test build setup check fmt clean
+.PHONY: help quick check demo test lab build setup fmt clean
 
 help:
-	@echo "make demo   the main job: the lab, real traffic, an A/B table ($(DEMO)/report.html)"
-	@echo "make test   every test: unit, property, BPF on this kernel, the scheduler in the lab"
-	@echo "make check  formatting, lints"
+	@echo "make quick  tests that need neither root nor the lab, one minute once built: after each change"
+	@echo "make check  formatting and lints: before each commit"
+	@echo "make lab    the scheduler in a guest under traffic, 5 minutes: after a change in bpf/ or scheduler/"
+	@echo "make test   all tests, on both kernels, one hour: before a release"
+	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"
+	@echo "make fmt    format Rust and C"
+	@echo "CONTRIBUTING.md says more."
 
-# iperf3 moves the long flows in the second, so that a program we did not write confirms the first.
+# Prints the tests that were skipped, and why, and those that failed; the log has the rest.
+quick: setup
+	@mkdir -p target
+	@CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='$(CURDIR)/.ci/unprivileged' STEER_LAB=0 \
+		cargo test --release --workspace --no-fail-fast -- --show-output >$(QUICK) 2>&1; \
+	status=$$?; \
+	grep -E '^(SKIPPED|skipped: )|^test .* FAILED$$|^error' $(QUICK); \
+	awk '/^test result:/ { passed += $$4; failed += $$6 } \
+		END { print passed " passed, " failed " failed; log: $(QUICK)" }' $(QUICK); \
+	exit $$status
+
+# iperf3 moves the long flows in the first run, so that a program we did not write confirms the second.
 demo: build
 	$(BENCH) ab --pairs 5 --worlds hash --arms default,scx_steer --long-tool iperf3 --out $(DEMO)/iperf3
 	$(BENCH) ab --pairs 5 --worlds auto,hash,explicit --arms default,scx_steer,pinned --out $(DEMO)
 
-# The guest test runs on the lab's default kernel and on the newest series; the last step is the
-# deterministic tier's.
+lab: build
+	$(BENCH) lab test
+
+# The guest test runs on the lab's default kernel and on the newest series. The last step tests the
+# deterministic tier.
 test: build
 	$(BENCH) kernel fetch 6.18
 	STEER_LAB=1 cargo test --release --workspace --no-fail-fast
@@ -32,7 +51,7 @@ test: build
 build: setup
 	cargo build --release --workspace
 
-# Nothing to do, and no root needed, where all is there.
+# If everything is installed, this does nothing and needs no root.
 setup:
 	@experiments/lab/setup.sh $(PACKAGES)
 
