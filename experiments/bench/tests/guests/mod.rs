@@ -1,9 +1,9 @@
 //! What tests that boot guests have in common.
 
 /// Kernels are shared with the other runs of this workspace: fetching one is no part of a test.
-pub(crate) const KERNELS: &str = "../target/lab/kernels";
+pub(crate) const KERNELS: &str = "../../target/lab/kernels";
 /// So is the QEMU of the live tier.
-pub(crate) const QEMU: (&str, &str) = ("STEER_LAB_QEMU", "../target/lab/qemu");
+pub(crate) const QEMU: (&str, &str) = ("STEER_LAB_QEMU", "../../target/lab/qemu");
 
 /// Whether this test may boot guests; says so if not.
 pub(crate) fn lab(test: &str) -> bool {
