@@ -9,11 +9,10 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 use steer_result::archive;
-use steer_result::metrics::Better;
 use steer_stats::{Ratio, median};
 
-use super::row::{Outcome, Row};
-use super::run::Basis;
+use super::basis::Basis;
+use super::row::{Outcome, Row, Side};
 use super::words;
 
 /// Which figures, and where they are.
@@ -66,23 +65,6 @@ struct Figure {
 
 fn one() -> f64 {
     1.0
-}
-
-/// Which side is better.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Side {
-    Higher,
-    Lower,
-}
-
-impl From<Side> for Better {
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Higher => Self::Higher,
-            Side::Lower => Self::Lower,
-        }
-    }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -2,6 +2,7 @@
 //! what was asked and which figures answer it; the figures are the archive's own.
 
 mod ab;
+mod basis;
 mod counted;
 mod page;
 mod programs;

@@ -3,8 +3,9 @@
 use anyhow::{Context, Result};
 use steer_result::AbResult;
 
+use super::basis::Basis;
 use super::row::{self, Row};
-use super::run::{Basis, Group, Question, Run};
+use super::run::{Group, Question, Run};
 use crate::command::{machine, words};
 
 const INTRODUCTION: &str = "\

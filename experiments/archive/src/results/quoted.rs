@@ -9,8 +9,7 @@ use serde::Deserialize;
 use steer_result::archive;
 use steer_stats::Ratio;
 
-use super::counted::Side;
-use super::row::{Outcome, Row};
+use super::row::{Outcome, Row, Side};
 use super::words;
 
 /// Figures of which the README is the only record. Each must stand there.

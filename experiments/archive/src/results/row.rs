@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use steer_result::metrics::Better;
 use steer_stats::Ratio;
 
@@ -25,6 +26,23 @@ pub(super) struct Row {
 pub(super) struct Outcome {
     pub(super) ratio: Ratio,
     pub(super) verdict: Verdict,
+}
+
+/// Which side is better.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Side {
+    Higher,
+    Lower,
+}
+
+impl From<Side> for Better {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Higher => Self::Higher,
+            Side::Lower => Self::Lower,
+        }
+    }
 }
 
 /// What a ratio shows.

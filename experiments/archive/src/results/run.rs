@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::ab::AbFigures;
+use super::basis::{Basis, HEADLINE_ROUNDS};
 use super::counted::Counted;
 use super::programs::Programs;
 use super::quoted::{Equal, Quoted};
@@ -107,33 +108,6 @@ impl Group {
         (Self::Settings, "Settings and policies"),
         (Self::Method, "The method itself"),
     ];
-}
-
-/// What a question's figures rest on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Basis {
-    /// So many interleaved rounds.
-    Rounds(usize),
-    /// A clock that counts instructions; so many seeds or rounds.
-    Counted(usize),
-    /// So many runs of arms that were the same.
-    Runs(usize),
-    /// Something else, which its rows tell.
-    Other,
-}
-
-/// Rounds that a headline needs, if it was not counted.
-const HEADLINE_ROUNDS: usize = 10;
-
-impl Basis {
-    /// Whether a headline may stand on it.
-    pub(super) fn carries_headline(self) -> bool {
-        match self {
-            Self::Rounds(rounds) => rounds >= HEADLINE_ROUNDS,
-            Self::Counted(_) => true,
-            Self::Runs(_) | Self::Other => false,
-        }
-    }
 }
 
 impl Question {
