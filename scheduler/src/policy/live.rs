@@ -1,5 +1,5 @@
-//! The policy while the scheduler is in force. It is loaded, reloaded when files change or at SIGHUP,
-//! and follows cgroups that come and go.
+//! The policy while the scheduler is in force. It is loaded once, and reloaded when files change or
+//! at SIGHUP. It follows cgroups that come and go.
 
 use std::{
     fmt::Display,
@@ -47,7 +47,9 @@ impl LivePolicy {
             .map_err(|problems| anyhow!("the policy files are refused:\n{problems}"))?;
         let watched = path.clone().unwrap_or_else(|| steer_policy::DEFAULT_DIR.into());
         let watch = Watch::start(&watched)
-            .inspect_err(|error| warn!("reload with SIGHUP after a change: {error:#}"))
+            .inspect_err(|error| {
+                warn!("policy files are not watched, send SIGHUP after a change: {error:#}")
+            })
             .ok();
         let status = PolicyStatus::default();
         Ok(Self { path, mount, effective, in_force: 0, watch, reload, status })

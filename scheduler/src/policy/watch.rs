@@ -51,7 +51,9 @@ impl Watch {
             .name("policy-watch".into())
             .spawn(move || {
                 if let Err(error) = follow(&path, watched, &stopped, &sender) {
-                    warn!("policy files are no longer watched, reload with SIGHUP: {error:#}");
+                    warn!(
+                        "policy files are no longer watched, send SIGHUP after a change: {error:#}"
+                    );
                 }
             })
             .context("watching the policy files")?;
