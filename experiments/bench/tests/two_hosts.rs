@@ -9,6 +9,7 @@ use std::io::{BufRead, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ fn a_run_between_two_hosts_gives_a_result() {
         return;
     }
     let pair = Pair::new();
-    let (agent, mut said) = pair.agent();
+    let (_agent, said) = pair.agent();
     let output = pair.ab(&pair.path("key")).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 
@@ -63,10 +64,16 @@ fn a_run_between_two_hosts_gives_a_result() {
     assert_eq!(topology["queues"], serde_json::json!({"host": []}), "a veth has no interrupts");
     assert_eq!(pair.runner.processes(), Vec::<String>::new());
 
-    agent.signal("-KILL");
-    let mut log = String::new();
-    said.read_to_string(&mut log).unwrap();
-    assert!(log.contains(&format!("{RUNNER}: done")), "{log}");
+    // The runner can end before the agent logs that it is done.
+    let (line, log) = mpsc::channel();
+    thread::spawn(move || said.lines().try_for_each(|read| line.send(read.unwrap())));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let done = format!("{RUNNER}: done");
+    let mut lines = Vec::new();
+    while !lines.iter().any(|line: &String| line.contains(&done)) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        lines.push(log.recv_timeout(left).unwrap_or_else(|_| panic!("no {done:?} in {lines:?}")));
+    }
 }
 
 #[test]
