@@ -33,8 +33,8 @@ quick: setup
 
 # iperf3 moves the long flows in the first run, so that a program we did not write confirms the second.
 demo: build
-	$(BENCH) ab --pairs 5 --worlds hash --arms default,scx_steer --long-tool iperf3 --out $(DEMO)/iperf3
-	$(BENCH) ab --pairs 5 --worlds auto,hash,explicit --arms default,scx_steer,pinned --out $(DEMO)
+	$(BENCH) ab --pairs 5 --steering hash --arms default,scx_steer --long-tool iperf3 --out $(DEMO)/iperf3
+	$(BENCH) ab --pairs 5 --steering auto,hash,explicit --arms default,scx_steer,pinned --out $(DEMO)
 
 lab: build
 	$(BENCH) lab test

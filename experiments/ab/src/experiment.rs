@@ -10,7 +10,7 @@ use super::unsupported::Unsupported;
 use crate::plan::{AbPlan, REPORT};
 use crate::run::{UNFINISHED, measured};
 use steer_result::AbResult;
-use steer_result::spec::{self, Options, Point, Spec};
+use steer_result::spec::{self, Options, Point, Spec, present_words};
 
 /// Which experiments to run, and how.
 #[derive(Debug, Clone)]
@@ -102,7 +102,7 @@ impl ExperimentOptions {
         if self.smoke {
             options = Options::of(&[
                 ("pairs", "1"),
-                ("worlds", "hash"),
+                ("steering", "hash"),
                 ("warmup", "1"),
                 ("duration", "2"),
             ])
@@ -135,7 +135,7 @@ fn measure(options: AbPlan, line: Vec<String>) -> Outcome {
 fn finished(path: &Path, command: &[String]) -> Option<AbResult> {
     let result = AbResult::read(path).ok()?;
     let whole = !result.warnings.iter().any(|warning| warning.starts_with(UNFINISHED));
-    let same = whole && result.command == command;
+    let same = whole && present_words(&result.command) == present_words(command);
     if !same {
         // it is about to be replaced: keep what was measured under another name
         fs::rename(path, path.with_extension("old.json")).ok();

@@ -246,7 +246,7 @@ fn a_guest_that_hangs_mid_run_leaves_the_samples_before() {
     }
     let bench = Bench::new("hangs-mid-run");
     let out = tempfile::tempdir().unwrap();
-    let arguments = "ab --arms default --worlds hash --pairs 3 --warmup 1 --duration 2 --no-hogs";
+    let arguments = "ab --arms default --steering hash --pairs 3 --warmup 1 --duration 2 --no-hogs";
     let mut command = bench.command(&arguments.split(' ').collect::<Vec<_>>());
     command.args(["--kernel-cache", KERNELS, "--out"]).arg(out.path());
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -274,7 +274,7 @@ fn with_a_nic_on_each_node_threads_go_to_their_own() {
     }
     let bench = Bench::new("nics");
     let result =
-        bench.ab("--nics each-node --worlds auto,hash --arms scx_steer --pairs 3 --duration 3");
+        bench.ab("--nics each-node --steering auto,hash --arms scx_steer --pairs 3 --duration 3");
     let (topology, sample) = (&result["topology"], &result["raw"][0]);
     let other = &topology["other_nics"][0];
     for (nic, name, queues, local, cpus) in [
@@ -306,7 +306,7 @@ fn where_long_flows_could_claim_every_core_rpcs_keep_some() {
     }
     let bench = Bench::new("room");
     let result = bench.ab(
-        "--shape 1x4 --worlds auto --arms scx_steer --long-flows 4 --long-rate 100Mbit --pairs 5 \
+        "--shape 1x4 --steering auto --arms scx_steer --long-flows 4 --long-rate 100Mbit --pairs 5 \
          --warmup 2 --duration 3",
     );
     let mixed_share =

@@ -320,7 +320,8 @@ fn flags_that_do_not_fit_are_refused() {
         ("agent --new-key key", "cannot create the key file key"),
         ("ab --agent a:1", "--key-file <FILE>"),
         ("ab --nic eth0", "--agent <HOST:PORT>"),
-        ("ab --agent a:1 --key-file key --nic lo --worlds hash", "cannot be used with"),
+        ("ab --agent a:1 --key-file key --nic lo --steering hash", "cannot be used with"),
+        ("ab --agent a:1 --key-file key --nic lo --worlds hash", "cannot be used with '--steering"),
         ("ab --agent a:1 --key-file key --nic lo --setup-guest true", "cannot be used with"),
         ("ab --agent a:1 --key-file key --nic lo --long-tool iperf3", "leave out --long-tool"),
     ] {

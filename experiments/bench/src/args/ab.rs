@@ -20,10 +20,10 @@ use super::workload::WorkloadArgs;
 #[command(after_help = "\
 Examples:
   steer-bench ab
-  steer-bench ab --worlds hash --long-tool iperf3
-  steer-bench ab --worlds hash --rpc-tool redis --rpc-threads 1
-  steer-bench ab --worlds hash --arms default,default+rfs,scx_steer
-  steer-bench ab --worlds hash --pairs 8 --until-interval 5 --budget 120 --a-a
+  steer-bench ab --steering hash --long-tool iperf3
+  steer-bench ab --steering hash --rpc-tool redis --rpc-threads 1
+  steer-bench ab --steering hash --arms default,default+rfs,scx_steer
+  steer-bench ab --steering hash --pairs 8 --until-interval 5 --budget 120 --a-a
   steer-bench ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple
   steer-bench ab --with old.toml --with new.toml \\
     --arms 'old=scx_steer --policy /bin/old.toml,new=scx_steer --policy /bin/new.toml'
@@ -31,9 +31,9 @@ Examples:
 pub(crate) struct AbArgs {
     #[command(flatten)]
     pub(crate) rounds: RoundsArgs,
-    /// Ways of steering packets to queues and CPUs to measure in.
-    #[arg(long, value_name = "LIST", value_parser = choice(steering), value_delimiter = ',', default_value = "auto,hash,explicit")]
-    pub(crate) worlds: Vec<Steering>,
+    /// Steering modes to measure in: how the NIC and the guest choose the CPU for a packet.
+    #[arg(long, alias = "worlds", value_name = "LIST", value_parser = choice(mode), value_delimiter = ',', default_value = "auto,hash,explicit")]
+    pub(crate) steering: Vec<Steering>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
     /// scheduler, or scx_steer with a policy (bring programs and files into a guest with --with, they
     /// are in /bin). What follows a + is set for this arm's samples alone, as an operator would, and put
@@ -77,7 +77,7 @@ impl TryFrom<AbArgs> for AbPlan {
     fn try_from(args: AbArgs) -> Result<Self> {
         Ok(Self {
             rounds: args.rounds.into(),
-            worlds: args.worlds,
+            worlds: args.steering,
             arms: args.arms,
             a_a: args.a_a,
             steer_arg: args.steer_arg,
@@ -91,9 +91,9 @@ impl TryFrom<AbArgs> for AbPlan {
     }
 }
 
-/// How packets are steered.
-fn steering(steering: Steering) -> &'static str {
-    match steering {
+/// Describes a steering mode, for the help.
+fn mode(mode: Steering) -> &'static str {
+    match mode {
         Steering::Auto => {
             "The driver's own spread of IRQs and XPS; the tap sends a flow to the queue the guest last \
              sent it from. The home follows the thread, as with perfect aRFS"

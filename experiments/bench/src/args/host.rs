@@ -14,7 +14,7 @@ pub(crate) struct HostArgs {
     /// must be the one on the measured network. Commands of arms are looked for in PATH and among
     /// the files of --with.
     #[arg(long, value_name = "HOST:PORT", requires_all = ["key_file", "nic"])]
-    #[arg(conflicts_with_all = ["worlds", "kernel", "shape", "node_memory", "nics", "setup_guest", "setup_peer"])]
+    #[arg(conflicts_with_all = ["steering", "kernel", "shape", "node_memory", "nics", "setup_guest", "setup_peer"])]
     pub(crate) agent: Option<String>,
     /// The agent's key.
     #[arg(long, value_name = "FILE", requires = "agent")]

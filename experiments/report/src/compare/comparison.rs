@@ -56,7 +56,7 @@ impl Comparison {
             .collect();
         ensure!(
             !shared.is_empty(),
-            "A has {}, B has {}; measure the same ones with `steer-bench ab --worlds`",
+            "A has {}, B has {}; measure the same ones with `steer-bench ab --steering`",
             list("the steering worlds", a.worlds.keys()),
             list("the steering worlds", b.worlds.keys()),
         );

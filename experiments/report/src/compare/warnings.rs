@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::figures::{Figure, Worlds};
 use steer_result::AbResult;
+use steer_result::spec::present_words;
 
 /// A reason to doubt. Its text says what to make of it; the JSON holds the text.
 #[derive(Debug, Clone, PartialEq)]
@@ -136,13 +137,13 @@ fn plain(value: Option<&Value>) -> String {
 /// scheduler's options stand nowhere else.
 fn run_differences(a: &AbResult, b: &AbResult) -> Vec<Warning> {
     let options = |result: &AbResult| -> String {
-        let mut words = result.command.iter().skip(1);
+        let mut words = present_words(&result.command).into_iter().skip(1);
         let mut kept = Vec::new();
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--out" => drop(words.next()),
                 out if out.starts_with("--out=") => {}
-                _ => kept.push(word.as_str()),
+                _ => kept.push(word),
             }
         }
         kept.join(" ")

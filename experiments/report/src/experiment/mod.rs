@@ -19,7 +19,7 @@ use marks::Statement;
 use points::{Axis, quantity};
 use steer_result::metrics;
 use steer_result::metrics::Metric;
-use steer_result::spec::Spec;
+use steer_result::spec::{Spec, present_words};
 use steer_result::{AbResult, World};
 
 pub(super) use page::page;
@@ -86,7 +86,10 @@ impl Experiment {
             "no point of {} is measured in {place}; `steer-bench run` measures them",
             spec.name
         );
-        let commands = points.iter().map(|point| (point.name.as_str(), &point.result.command[..]));
+        let commands: Vec<_> =
+            points.iter().map(|point| present_words(&point.result.command)).collect();
+        let commands = points.iter().zip(&commands);
+        let commands = commands.map(|(point, command)| (point.name.as_str(), &command[..]));
         let axis = Axis::of(&commands.collect::<Vec<_>>());
         let mut labelled: Vec<_> = axis.labels.into_iter().zip(points).collect();
         if labelled.iter().all(|(label, _)| quantity(label).is_some()) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-pub use options::Options;
+pub use options::{Options, present_words};
 
 /// An experiment.
 #[derive(Debug, Deserialize)]

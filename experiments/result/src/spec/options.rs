@@ -6,6 +6,22 @@ use std::collections::BTreeMap;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
+/// An option that was renamed. Archived runs and older spec files have its former name.
+const FORMER: &str = "worlds";
+const PRESENT: &str = "steering";
+
+/// The words of a command, with the present name of the option that was renamed.
+pub fn present_words(command: &[String]) -> Vec<String> {
+    let present = |word: &String| match word
+        .strip_prefix("--")
+        .and_then(|it| it.strip_prefix(FORMER))
+    {
+        Some(value) if value.is_empty() || value.starts_with('=') => format!("--{PRESENT}{value}"),
+        _ => word.clone(),
+    };
+    command.iter().map(present).collect()
+}
+
 /// Options by name, with the texts of their values; none for an option that is a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options(BTreeMap<String, Vec<String>>);
@@ -55,6 +71,7 @@ impl<'de> Deserialize<'de> for Options {
                      lists of numbers or texts"
                 ))
             })?;
+            let name = if name == FORMER { PRESENT.to_owned() } else { name };
             options.insert(name, values);
         }
         Ok(Self(options))
@@ -79,9 +96,18 @@ mod tests {
 
     #[test]
     fn a_table_is_a_command_line() {
-        let table = "pairs = 5\nworlds = [\"auto\", \"hash\"]\nno-hogs = true\nagain = false";
-        let expected = ["--no-hogs", "--pairs=5", "--worlds=auto", "--worlds=hash"];
+        let table = "pairs = 5\nsteering = [\"auto\", \"hash\"]\nno-hogs = true\nagain = false";
+        let expected = ["--no-hogs", "--pairs=5", "--steering=auto", "--steering=hash"];
         assert_eq!(options(table).arguments(), expected);
+    }
+
+    #[test]
+    fn a_former_name_means_the_present_option() {
+        let smoke = Options::of(&[("steering", "hash")]).or(&options("worlds = [\"auto\"]"));
+        assert_eq!(smoke.arguments(), ["--steering=hash"]);
+        let command = ["ab", "--worlds", "hash", "--worlds=auto", "--worldsx", "worlds"];
+        let expected = ["ab", "--steering", "hash", "--steering=auto", "--worldsx", "worlds"];
+        assert_eq!(present_words(&command.map(String::from)), expected);
     }
 
     #[test]
