@@ -1,5 +1,5 @@
-//! Runs that are kept: `steer-bench archive` makes an archive of a run, `steer-bench results` the
-//! page that all archived runs come to.
+//! Archived runs: `steer-bench archive` makes an archive of a run, and `steer-bench results` makes
+//! a page of all archived runs.
 
 pub mod command;
 pub mod results;

@@ -1,4 +1,4 @@
-//! The archived runs: whole, small, described, and what docs/results.md says of them.
+//! The archived runs are whole, small and described, and docs/results.md matches them.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::fs;
@@ -10,7 +10,7 @@ use steer_result::{AbResult, archive};
 
 const HOUSE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 const SCHEMA: &str = include_str!("../../schema/result-v1.json");
-/// What all runs together may take.
+/// The most bytes that all runs together may take.
 const MOST: u64 = 3_000_000;
 
 fn house(path: &str) -> PathBuf {
@@ -43,7 +43,7 @@ fn every_archived_run_reads_and_fits_the_schema() {
         results += 1;
         let place = file.display();
         let summary: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-        assert!(summary["raw"].is_string(), "{place}: samples belong into a file of their own");
+        assert!(summary["raw"].is_string(), "{place}: samples belong in a separate file");
         let faults: Vec<_> = validator.iter_errors(&document).map(|it| it.to_string()).collect();
         assert!(faults.is_empty(), "{place}: {faults:?}");
         let result = AbResult::read(&file).unwrap();
@@ -68,7 +68,7 @@ fn all_runs_together_are_small_and_each_is_described() {
 fn the_page_of_results_is_that_of_the_runs() {
     let found = fs::read_to_string(house("docs/results.md")).unwrap();
     let expected = page(&house("experiments/runs")).unwrap();
-    assert!(found == expected, "docs/results.md is stale: `steer-bench results` makes it anew");
+    assert!(found == expected, "docs/results.md is stale: run `steer-bench results`");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_run_that_is_not_described_well_is_refused() {
         (ab("file = \"other.json\""), "other.json"),
         (
             question("headline = true\n[[question.ab]]\nmetrics = [\"rpc_p99\"]"),
-            "is a headline: that needs 10 rounds, or figures that were counted",
+            "is a headline: that needs 10 rounds, or counted figures",
         ),
         (quoted("1.26"), "does not say 1.26"),
     ] {
@@ -141,7 +141,7 @@ fn a_run_that_is_not_described_well_is_refused() {
     }
     let runs = described(&quoted("1.25"));
     let text = page(runs.path());
-    // Of figures that are quoted only, nobody knows the machine.
+    // A run with only quoted figures does not know its machine.
     assert!(format!("{:#}", text.unwrap_err()).contains("names no machine"));
 }
 

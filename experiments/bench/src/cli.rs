@@ -1,4 +1,4 @@
-//! The command line: one variant per subcommand, each handed to the module that does the work.
+//! The command line: one variant per subcommand. Each is passed to the crate that does the work.
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -33,19 +33,19 @@ pub(crate) enum Command {
     Client(ClientArgs),
     /// Drive traffic for `steer-bench ab --agent` on another host: the driving side.
     Agent(AgentArgs),
-    /// Spin CPUs, as other work on the host does.
+    /// Keep CPUs busy, as other work on the host does.
     Hog(HogArgs),
-    /// Spin all CPUs for a while; print what CPU time each thread had, and its longest pause.
+    /// Keep all CPUs busy for a while; print each thread's CPU time and its longest pause.
     Contend(ContendArgs),
     /// Measure what the CPUs do, system-wide, under any scheduler.
     Cpu(CpuArgs),
     /// Print a result as tables.
     Table(TableArgs),
-    /// Keep a run for good: small, with its commands and versions.
+    /// Keep a run for good, in little space, with its commands and versions.
     Archive(ArchiveArgs),
     /// Make docs/results.md from the archived runs.
     Results(ResultsArgs),
-    /// Compare two results, of two versions or two machines.
+    /// Compare two results, for instance of two versions or two machines.
     Compare(CompareArgs),
     /// Turn a result into one self-contained HTML page, into Markdown or into CSV.
     Report(ReportArgs),

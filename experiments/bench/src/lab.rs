@@ -1,4 +1,4 @@
-//! The subcommands that work on the lab, each handed to the crate that does the work.
+//! The subcommands that use the lab. Each is passed to the crate that does the work.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::args::experiment::RunArgs;
 use crate::args::guest::{GuestArgs, RunArgs as GuestRunArgs, SourceArgs};
 use crate::args::trials::{AdaptArgs, NeutralArgs};
 
-/// Subcommands that work on the lab.
+/// Subcommands that use the lab.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
     /// Download the kernels that guests boot.
@@ -62,9 +62,10 @@ pub(crate) enum BootCommand {
     Shell(GuestArgs),
     /// Run one command in a fresh guest, and print its output.
     Run(GuestRunArgs),
-    /// Load and unload scx_steer under traffic, with CPUs and NICs coming and going.
+    /// Check scx_steer in a guest: load and unload it under traffic, while CPUs and NICs come and
+    /// go.
     Test(Box<TestArgs>),
-    /// Load scx_steer with everything at once, for minutes.
+    /// Stress scx_steer with everything at once, for minutes.
     Soak(Box<SoakArgs>),
     /// Time programs without traffic under scx_steer and the default scheduler, in turn.
     Neutral(Box<NeutralArgs>),

@@ -1,5 +1,5 @@
 //! `steer-bench`: drives network traffic, measures it under several CPU schedulers, and reports
-//! what differed. It links no scheduler code: it runs programs and reads their JSON.
+//! the differences. It links no scheduler code: it runs programs and reads their JSON.
 
 mod args;
 mod cli;

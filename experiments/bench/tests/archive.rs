@@ -1,4 +1,4 @@
-//! `steer-bench archive`, and the commands that read what it keeps.
+//! `steer-bench archive`, and the commands that read archives.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 #[path = "../../result/tests/archived/mod.rs"]
@@ -74,7 +74,7 @@ fn an_archived_demo_is_small_and_reads_as_before() {
     let ratio = &compared["worlds"]["hash"]["scx_steer"]["rpc_p99"]["ratio"]["median"];
     assert_eq!(ratio.as_f64(), Some(1.0), "{compared}");
 
-    // Once made, an archive stays as it is.
+    // An archive never changes.
     let before = fs::read(&summary).unwrap();
     let output = bench(&archive);
     let said = String::from_utf8(output.stderr).unwrap();

@@ -1,5 +1,5 @@
-//! The report as a browser shows it: every plot is really drawn, nothing overlaps or is too faint to
-//! read, in light and dark, in a wide window and a narrow one. Needs Debian's chromium.
+//! The report in a browser: every plot is drawn, nothing overlaps, and nothing is too faint to
+//! read, in light and dark, in a wide and a narrow window. Needs Debian's chromium.
 //! REPORT_SCREENSHOTS=DIR keeps the pictures.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -31,7 +31,7 @@ const CHROMIUM: &[&str] = &[
     "--disable-sync",
     "--hide-scrollbars",
 ];
-/// The scheme the browser asks for, and the setting that makes it ask: 0 is dark, 1 is light.
+/// The colour scheme, and the browser's setting for it: 0 is dark, 1 is light.
 const SCHEMES: [(&str, &str); 2] = [
     ("light", "--blink-settings=preferredColorScheme=1"),
     ("dark", "--blink-settings=preferredColorScheme=0"),
@@ -43,11 +43,11 @@ struct Found {
     /// The page's background, like `rgb(255, 255, 255)`.
     paper: String,
     plots: Vec<Plot>,
-    /// Texts of plots that lie on each other.
+    /// Texts of plots that overlap.
     overlaps: Vec<String>,
     /// Texts of plots that stick out.
     outside: Vec<String>,
-    /// Texts that stand out too little from the background.
+    /// Texts with too little contrast to the background.
     faint: Vec<String>,
     /// Pixels by which the page is wider than the window.
     wider: i32,
@@ -81,7 +81,7 @@ impl Picture {
         Self { width: frame.width, pixels: pixels.collect() }
     }
 
-    /// The pixels of an area, as far as it lies on the picture.
+    /// The pixels of an area inside the picture.
     fn area(&self, [left, top, width, height]: [u32; 4]) -> impl Iterator<Item = [u8; 3]> {
         let (right, bottom) = ((left + width).min(self.width), top + height);
         let places = (top..bottom).flat_map(move |y| (left..right).map(move |x| (x, y)));
@@ -136,12 +136,13 @@ fn write_page(folder: &Path, page: &str) {
     fs::write(folder.join("page.html"), page.replacen("</head>", &probe, 1)).unwrap();
 }
 
-/// Whether a pixel is of this ink, as far as the edge of a mark lets it be.
+/// Whether a pixel has this colour. Pixels at the edge of a mark are blended.
 fn is_of(ink: [u8; 3], pixel: [u8; 3]) -> bool {
     ink.iter().zip(pixel).all(|(ink, pixel)| ink.abs_diff(pixel) <= 8)
 }
 
-/// Looks at a page in every scheme and width; it has plots of these labels, each so many times.
+/// Checks a page in every scheme and width. `plots` has the labels of its plots, and how often each
+/// appears.
 fn look_at(name: &'static str, page: &str, plots: &[(&str, usize)]) {
     if Command::new("chromium").arg("--version").output().is_err() {
         println!("SKIPPED {name}: chromium is not installed");
@@ -179,8 +180,8 @@ fn every_plot_of_a_run_is_drawn_and_can_be_read() {
         measured::add_cpu(result);
         add_topology(result);
     });
-    // In each of the three worlds: fourteen metrics, ratios, latency, rates, what CPUs did, the machine, who
-    // used them.
+    // In each of the three steering modes: fourteen metrics, ratios, latency, rates, what CPUs did,
+    // the machine, and what used the CPUs.
     look_at("run", &page, &[("", 3 * 20), ("The machine and where threads ran", 3)]);
 }
 
@@ -195,7 +196,7 @@ fn every_plot_of_an_experiment_is_drawn_and_can_be_read() {
     experiment(folder.path(), "one-to-one", &points);
     let experiment = folder.path().join("one-to-one");
     for (point, ..) in points {
-        // With three worlds the narrow page is longer than a picture can be.
+        // With three steering modes the narrow page is longer than a picture can be.
         let path = experiment.join(point).join("result.json");
         let mut result: serde_json::Value =
             serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -203,6 +204,6 @@ fn every_plot_of_an_experiment_is_drawn_and_can_be_read() {
         fs::write(path, result.to_string()).unwrap();
     }
     let page = page_of(&experiment);
-    // In both worlds: seven metrics that have a unit, twice each, and four shares.
-    look_at("experiment", &page, &[("", 2 * 18), ("times the value at 1", 2 * 7)]);
+    // In both steering modes: seven metrics that have a unit, twice each, and four shares.
+    look_at("experiment", &page, &[("", 2 * 18), ("times the arm's own value at 1", 2 * 7)]);
 }

@@ -49,7 +49,7 @@ fn warns(comparison: &Value, part: &str) -> bool {
     warnings.iter().any(|warning| warning.as_str().unwrap().contains(part))
 }
 
-/// Makes all values of a metric of an arm so many times as large.
+/// Multiplies all values of an arm's metric by a factor.
 fn scale(result: &mut Value, arm: &str, metric: &str, factor: f64) {
     let summary = &mut result["worlds"]["auto"]["arms"][arm][metric];
     let scaled = |value: &Value| json!(value.as_f64().unwrap() * factor);
@@ -60,7 +60,7 @@ fn scale(result: &mut Value, arm: &str, metric: &str, factor: f64) {
 #[test]
 fn a_run_against_itself_claims_nothing() {
     let comparison = comparison(|_| {});
-    assert!(warns(&comparison, "A and B hold the same samples"));
+    assert!(warns(&comparison, "A and B have the same samples"));
     for arms in comparison["worlds"].as_object().unwrap().values() {
         for figures in arms.as_object().unwrap().values() {
             for (metric, figure) in figures.as_object().unwrap() {
@@ -85,7 +85,7 @@ fn what_changed_is_found_and_the_rest_is_not() {
     assert_eq!(ratio["median"], 2.0);
     assert!(ratio["lo"].as_f64().unwrap() > 1.0 && ratio["hi"].as_f64().unwrap() > 2.0);
     assert!(comparison["method"].as_str().unwrap().contains("not paired"));
-    assert!(!warns(&comparison, "something besides the arm changed"));
+    assert!(!warns(&comparison, "something other than the main arm changed"));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn arms_that_should_not_have_changed_are_a_control() {
     let comparison = comparison(|result| {
         metrics.into_iter().for_each(|metric| scale(result, "default", metric, 3.0));
     });
-    assert!(warns(&comparison, "ratios of default and pinned exclude 1 as well"));
+    assert!(warns(&comparison, "ratios of default and pinned also exclude 1"));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn what_only_one_run_has_is_a_warning() {
         result["worlds"].as_object_mut().unwrap().remove("hash");
         result["worlds"]["auto"]["arms"].as_object_mut().unwrap().remove("pinned");
     });
-    assert!(warns(&comparison, "B lacks the steering world hash"));
+    assert!(warns(&comparison, "B lacks the steering mode hash"));
     assert!(warns(&comparison, "B lacks the arm pinned in auto"));
     assert_eq!(comparison["worlds"].as_object().unwrap().len(), 2);
     assert_eq!(comparison["worlds"]["auto"].as_object().unwrap().len(), 2);
@@ -177,10 +177,10 @@ fn nothing_in_common_is_an_error() {
     for (edit, message) in [
         (
             worlds as fn(&mut Value),
-            "A has the steering worlds auto, hash, explicit, B has the steering worlds spread",
+            "A has the steering modes auto, hash, explicit, B has the steering modes spread",
         ),
         (arms, "A has the arms default, scx_steer, pinned, B has the arms lavd"),
-        (|result| result["worlds"] = json!({}), "B has none of the steering worlds"),
+        (|result| result["worlds"] = json!({}), "B has no steering modes"),
     ] {
         let output = compare(edit, &[]);
         let stderr = String::from_utf8(output.stderr).unwrap();

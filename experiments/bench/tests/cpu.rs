@@ -59,7 +59,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Says so where the test cannot run.
+/// Whether the test can run here; says so if not.
 fn can_measure(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     let events = Path::new("/proc/sys/kernel/perf_event_paranoid").exists();
@@ -170,7 +170,7 @@ fn a_user_without_rights_is_told_what_is_missing() {
         eprintln!("SKIPPED {TEST}: needs root, to become nobody, and perf_event_paranoid above 0");
         return;
     }
-    // Where nobody can start it from, whatever the rights on the build's folder are.
+    // Run a copy that any user may start, whatever the rights on the build's folder are.
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("steer-bench");
     std::fs::copy(cargo_bin!("steer-bench"), &program).unwrap();

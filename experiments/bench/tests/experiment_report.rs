@@ -1,5 +1,5 @@
-//! The report of an experiment across its points: the figure, what papers state, and what is said
-//! where something is missing. The points are made from the archived demo.
+//! The report of an experiment across its points: the figure, what papers state, and messages about
+//! what is missing. The points are made from the archived demo.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 #[path = "../../result/tests/archived/mod.rs"]
@@ -61,14 +61,14 @@ fn a_paper_is_never_on_the_axis_of_absolute_values() {
     let plots: Vec<&str> =
         page.split("<svg").skip(1).map(|plot| plot.split("</svg>").next().unwrap()).collect();
     for plot in &plots {
-        let relative = plot.contains("times the value at 1, for each arm its own");
+        let relative = plot.contains("times the arm's own value at 1");
         assert!(relative || !plot.contains("class=\"stated\""), "{plot}");
     }
     let of_core = plots
         .iter()
         .find(|p| p.contains("throughput_per_core by") && p.contains("class=\"stated\""))
         .unwrap();
-    // the paper's column is behind ours
+    // The paper's column comes after ours.
     assert!(of_core.find(">4</text>").unwrap() < of_core.find(">24</text>").unwrap());
     assert!(page.contains("15 Gb/s per core; 0.36 times the value at 1"));
 }
@@ -84,7 +84,7 @@ fn what_is_missing_or_differs_is_said() {
     assert!(page.contains("not measured: 2-flows"));
     assert!(page.contains("1-flow was measured on 6.18.15+deb13-cloud-amd64, 4-flows on 7.2.13"));
     assert!(page.contains("<dt>kernel</dt><dd>varies</dd>"));
-    // what all points have in common is said once
+    // What all points have in common appears once.
     let sampled = "all points: CPU figures of 45 of 45 samples: sampled by the clock";
     let said = ["sampled by the clock", sampled].map(|text| page.matches(text).count());
     assert_eq!(said, [1, 1]);
@@ -137,10 +137,13 @@ fn what_is_no_experiment_is_told_so() {
         String::from_utf8(output.stderr).unwrap()
     };
     let said = complaint(folder.path());
-    assert!(said.contains("is no experiment of `steer-bench run`: name DIR/EXPERIMENT"), "{said}");
+    assert!(
+        said.contains("is not an experiment of `steer-bench run`: name DIR/EXPERIMENT"),
+        "{said}"
+    );
     experiment(folder.path(), "incast", &[]);
     let said = complaint(&folder.path().join("incast"));
-    assert!(said.contains("no point of incast is measured"), "{said}");
+    assert!(said.contains("no point of incast has a result"), "{said}");
     let point = folder.path().join("incast/1-flow");
     fs::create_dir_all(&point).unwrap();
     fs::write(point.join("result.json"), json!({"version": 9}).to_string()).unwrap();

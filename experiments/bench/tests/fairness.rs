@@ -1,5 +1,6 @@
-//! Too much to do for all CPUs, of every class: each thread gets its share, and none waits for
-//! ever. In the deterministic tier, where time is instructions. Needs root and STEER_LAB=1.
+//! Fairness when all CPUs are overloaded with threads of every class: each thread gets its share,
+//! and none starves. Runs in the deterministic tier, where instructions are time. Needs root and
+//! STEER_LAB=1.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod guests;

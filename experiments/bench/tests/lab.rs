@@ -1,5 +1,5 @@
-//! The lab from outside: each thing that can go wrong gives one clear error, and nothing is left
-//! behind, whichever way it ends. Tests that boot a guest need root and STEER_LAB=1.
+//! The lab from outside: each failure gives one clear error, and nothing is left behind, however a
+//! run ends. Tests that boot a guest need root and STEER_LAB=1.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod guests;
@@ -19,7 +19,7 @@ use guests::{KERNELS, QEMU, lab};
 
 /// Environment variable by which a test recognises the processes it has caused.
 const MARK: &str = "STEER_LAB_TEST";
-/// No server listens on the discard port of a machine of our day.
+/// No machine has a server on the discard port today.
 const NO_MIRROR: &str = "http://127.0.0.1:9/debian";
 
 /// One run of steer-bench, with its own folder for temporary files.
@@ -51,7 +51,7 @@ impl Bench {
         serde_json::from_slice(&result).unwrap()
     }
 
-    /// Command lines and process ids of all that this run has started, directly or not.
+    /// Command lines and ids of all processes that this run started, directly or indirectly.
     fn processes(&self) -> Vec<(i32, String)> {
         let mark = format!("{MARK}={}", self.mark);
         let marked = |id: &i32| {
@@ -70,8 +70,8 @@ impl Bench {
         self.processes().into_iter().find(|(_, line)| runs_guest(line)).map(|(id, _)| id)
     }
 
-    /// Nothing may be left. Namespace and tap have no names and no file: they are gone with the
-    /// last process that holds them.
+    /// Nothing may be left. Namespace and tap have neither names nor files: they end with the last
+    /// process that uses them.
     fn assert_clean(&self) {
         let gone = wait_for(Duration::from_secs(15), || self.processes().is_empty().then_some(()));
         assert!(gone.is_some(), "left running: {:?}", self.processes());
@@ -229,7 +229,7 @@ fn a_qemu_that_crashes_at_first_is_started_again() {
     let bench = Bench::new("crashes");
     let mut child = lab_test(&bench);
     let qemu = wait_for(Duration::from_secs(60), || bench.qemu()).expect("QEMU starts");
-    // by then it has detached the queues of the taps that its guest does not use yet
+    // By then it has detached the tap queues that its guest does not use yet.
     thread::sleep(Duration::from_millis(500));
     Command::new("kill").args(["-ABRT", &qemu.to_string()]).assert().success();
     let again = || bench.qemu().filter(|other| *other != qemu);
@@ -289,7 +289,8 @@ fn with_a_nic_on_each_node_threads_go_to_their_own() {
     }
     let flows = sample["client"]["long"]["per_flow_bytes"].as_array().unwrap();
     assert!(flows.len() == 2 && flows.iter().all(|bytes| bytes.as_u64() > Some(0)), "{flows:?}");
-    // In auto, where packets follow, RPCs would be left whole nodes, were each NIC not left a core.
+    // In auto, packets follow threads. If NICs did not each keep a core, RPCs would get whole
+    // nodes.
     for world in ["auto", "hash"] {
         let local_share = &result["worlds"][world]["arms"]["scx_steer"]["local_share"];
         assert!(local_share["median"].as_f64() > Some(0.9), "{world}: {local_share}");
@@ -297,8 +298,8 @@ fn with_a_nic_on_each_node_threads_go_to_their_own() {
     bench.assert_clean();
 }
 
-/// Four long flows, four CPUs, all near the NIC. Without a reserve, every CPU is a long flow's, and
-/// 0.53 of their time shared with RPCs (experiments/runs/2026-11-22-one-node).
+/// Four long flows, four CPUs, all near the NIC. Without a reserve, long flows claim every CPU, and
+/// share 0.53 of their time with RPCs (experiments/runs/2026-11-22-one-node).
 #[test]
 fn where_long_flows_could_claim_every_core_rpcs_keep_some() {
     if !lab("where_long_flows_could_claim_every_core_rpcs_keep_some") {

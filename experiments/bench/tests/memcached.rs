@@ -1,4 +1,4 @@
-//! The client against what speaks memcached's text protocol.
+//! The client against a server that speaks memcached's text protocol.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -9,7 +9,8 @@ use std::thread;
 use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
-/// Serves sets and gets of one value per connection, and forgets it after so many gets. Gives its port.
+/// Serves sets and gets of one value per connection, and forgets it after a number of gets. Returns
+/// its port.
 fn memcached(gets: usize) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -57,7 +58,7 @@ fn ask(port: u16, size: &str) -> Output {
 
 #[test]
 fn a_value_is_got_again_and_again() {
-    // the larger one does not fit into the client's buffer
+    // The larger one does not fit into the client's buffer.
     for (size, bytes) in [("100", 100), ("300KiB", 300 << 10)] {
         let output = ask(memcached(usize::MAX), size);
         assert!(output.status.success(), "{output:?}");

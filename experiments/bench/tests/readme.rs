@@ -1,4 +1,4 @@
-//! The README's figures are the archived demo's: none is typed by hand.
+//! The README's figures come from the archived demo. None is typed by hand.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::fs;
@@ -12,7 +12,7 @@ const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
 const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../runs");
 /// The steering mode that the README shows.
 const STEERING: &str = "hash";
-/// What the README shows: metric, its words for it, stored values in one shown, decimals.
+/// What the README shows: metric, its name there, stored units per shown unit, decimals.
 const ROWS: [(&str, &str, f64, usize); 5] = [
     ("local_share", "long-flow bytes copied on a CPU near the NIC", 1.0, 3),
     ("home_share", "long-flow bytes copied on the CPU whose softirq handled them", 1.0, 3),

@@ -1,4 +1,5 @@
-//! The report as a file: whole, self-contained, and written even when parts of a result are damaged.
+//! The report as a file: complete, self-contained, and written even if parts of a result are
+//! damaged.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 #[path = "../../result/tests/archived/mod.rs"]
@@ -25,7 +26,7 @@ fn what_the_cpus_did_is_drawn_where_it_was_measured() {
         assert!(!without.contains(absent), "{absent}");
     }
     let page = page(measured::add_cpu);
-    assert_eq!(page.matches(STACK).count(), 3, "one in each world");
+    assert_eq!(page.matches(STACK).count(), 3, "one in each steering mode");
     for (class, name, percent) in [
         ("data_copy", "data copy", 18),
         ("unclassified", "unclassified", 1),
@@ -144,7 +145,7 @@ fn all_outputs_at_once_are_named() {
 fn equal_arms_are_called_so() {
     let page = page(|result| result["equal"] = json!("scx_steer/pinned"));
     assert!(page.contains("<h1>scx_steer against default and pinned</h1>"));
-    assert_eq!(page.matches("scx_steer/pinned is an arm against itself").count(), 3);
+    assert_eq!(page.matches("scx_steer/pinned compares an arm with itself").count(), 3);
     assert_eq!(page.matches("<td>pinned itself (chance alone)</td>").count(), 3);
 }
 
@@ -200,21 +201,21 @@ const MACHINE: &str = "aria-label=\"The machine and where threads ran\"";
 fn the_machine_is_drawn_where_it_was_recorded() {
     assert!(!page(|_| {}).contains(MACHINE));
     let page = page(add_topology);
-    assert_eq!(page.matches(MACHINE).count(), 3, "one in each world");
+    assert_eq!(page.matches(MACHINE).count(), 3, "one in each steering mode");
     for part in [
         "NUMA node 1<tspan class=\"note\">  the NIC's</tspan>",
         ">L3 cache</text>",
         ">core 2</text>",
         ">eth0</text>",
         "node 0: CPUs 0-1; node 1: CPUs 2-3. The NIC eth0 is on node 1.",
-        "not bound to one CPU: queue 3 (CPUs 0-3).",
+        "Not bound to one CPU: queue 3 (CPUs 0-3).",
     ] {
         assert!(page.contains(part), "{part}");
     }
     let world = page.split("Steering: ").find(|world| world.starts_with("hash")).unwrap();
     let drawing = world.split(MACHINE).nth(1).unwrap().split("</svg>").next().unwrap();
     assert!(drawing.contains(">0,2</text>") && drawing.contains(">1,3</text>"), "{drawing}");
-    // of each of four CPUs under three arms
+    // Four CPUs under three arms.
     assert_eq!(drawing.matches("class=\"share long\"").count(), 12);
     let pinned = drawing.split("pinned: long-flow threads used ").nth(1).unwrap();
     let pinned = pinned.split_once(". pinned: RPC threads used ").unwrap();
@@ -245,5 +246,5 @@ fn a_nic_of_unknown_place_hangs_on_no_node() {
         result["topology"]["queues"] = json!({});
     });
     assert!(page.contains("NIC, node unknown") && !page.contains("class=\"cable\""));
-    assert!(page.contains("queues are not known to have interrupts of their own"));
+    assert!(page.contains("queues have no interrupts of their own, as far as is known"));
 }

@@ -1,4 +1,4 @@
-//! Spec files on the command line: ours come to runs, bad ones say what is wrong before anything runs.
+//! Spec files on the command line: ours give runs, and bad ones give an error before anything runs.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::fs;

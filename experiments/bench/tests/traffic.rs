@@ -21,7 +21,7 @@ fn paced(more: &'static str) -> Vec<&'static str> {
     FLAGS.split(' ').chain(more.split(' ')).collect()
 }
 
-/// That flows as [`paced`] asks for them moved what they should have, whichever way.
+/// Checks that flows with the flags of [`paced`] moved what they should, in either direction.
 fn assert_long_flows_kept_their_rate(report: &Value) {
     assert_eq!(report["errors"], serde_json::json!([]));
     let seconds = report["duration_s"].as_f64().unwrap();
@@ -84,7 +84,7 @@ fn a_load_that_shifts_is_counted_stage_by_stage() {
     // What was under way as a stage ended arrives in the next one.
     assert!(number(0, "long_bytes") == 0.0, "{report}");
     for (stage, flows) in [(1, 2.0), (2, 3.0)] {
-        // A flow makes up for nothing that it left out while it was silent.
+        // A flow does not make up for the time in which it was silent.
         let most = flows * (1e6 * number(stage, "duration_s") + 2.0 * 65_536.0);
         let bytes = number(stage, "long_bytes");
         assert!(0.0 < bytes && bytes <= most, "{bytes} of {most}: {report}");
@@ -98,11 +98,11 @@ fn a_load_that_shifts_is_counted_stage_by_stage() {
     assert_eq!(report["rpc"]["count"].as_u64(), Some(sum));
 }
 
-/// A crowd, most of it idle: more than one port of the server holds, and than the client may have open
-/// in one table of files, where it cannot raise the limit.
+/// Many connections, most of them idle: too many for one port of the server, and too many for one
+/// table of open files if the client cannot raise the limit.
 #[test]
 fn a_crowd_asks_in_turns() {
-    // Not of the kernel's own choice, as the second RPC port follows from the first.
+    // The kernel must not choose this port: the second RPC port follows from it.
     let rpc = "14202".to_owned();
     let ports = Ports { rpc, ..Ports::free() };
     let _server = server(&ports, &["--rpc-threads", "2", "--rpc-connections", "5000"]);
@@ -118,7 +118,8 @@ fn a_crowd_asks_in_turns() {
     assert_eq!(report["errors"], serde_json::json!([]));
     let rpc = &report["rpc"];
     assert_eq!(rpc["connections"], 5000);
-    // What was due in the window, and what a thread that was held up at its begin made up for.
+    // Requests that were due in the window, and late ones of a thread that was delayed at its
+    // start.
     let (count, seconds) = (rpc["count"].as_f64().unwrap(), report["duration_s"].as_f64().unwrap());
     assert!(count > 0.0 && count <= 1000.0 * seconds + 5000.0, "{count} in {seconds} s");
     assert!(rpc["rtt_us"].is_null(), "none has asked often enough to know it: {rpc}");

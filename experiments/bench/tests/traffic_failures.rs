@@ -1,4 +1,4 @@
-//! What the traffic says when it cannot be served, or is asked for what makes no sense.
+//! The messages when traffic cannot be served, or flags make no sense.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod running;
@@ -46,7 +46,7 @@ fn a_server_killed_mid_run_leaves_a_partial_result() {
 
 #[test]
 fn a_server_that_never_answers_does_not_hang_the_client() {
-    // Connections are completed by the kernel's backlog; nobody ever accepts or replies.
+    // The kernel's backlog completes connections; nobody accepts or replies.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
     let flags = ["--rpc-connections", "2", "--warmup", "0", "--duration", "0.3"];

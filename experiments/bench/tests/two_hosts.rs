@@ -93,7 +93,7 @@ fn a_setting_that_the_nic_has_not_is_a_reason_and_no_measurement() {
         refused(&output, &format!("+{setting} of the arm default+{setting}"));
         assert!(!pair.path("out/result.json").exists(), "{setting}");
     }
-    // The same as an experiment: skipped, which is no failure.
+    // The same as an experiment: the point is skipped, which is not a failure.
     let spec = pair.path("pause.toml");
     let text = "question = \"?\"\nsource = \"x\"\n[options]\narms = [\"default+nopause\"]\n";
     fs::write(&spec, text).unwrap();
@@ -159,7 +159,7 @@ fn a_link_that_goes_down_mid_run_ends_it_on_both_sides() {
         left = Some(agent);
     });
     pair.assert_cut_short(status, &errors, &format!("{NIC} is down"));
-    // The agent has noticed the silence, too, and is there for the next runner.
+    // The agent has noticed the silence as well, and serves the next runner.
     pair.settles();
     drop(left);
 }
@@ -172,7 +172,7 @@ fn a_disk_that_fills_up_mid_run_keeps_the_rounds_before() {
     let pair = Pair::new();
     let out = pair.path("out");
     fs::create_dir(&out).unwrap();
-    // In the namespace of the host under test, so that it goes with it.
+    // In the namespace of the host under test, so that it ends with it.
     let mount = "-t tmpfs -o size=4m tmpfs";
     assert!(
         pair.runner.command("mount").args(mount.split(' ')).arg(&out).status().unwrap().success()
@@ -280,7 +280,7 @@ fn an_agent_of_another_release_is_refused() {
         let challenge = challenge.to_string();
         stream.write_all(&u32::try_from(challenge.len()).unwrap().to_be_bytes()).unwrap();
         stream.write_all(challenge.as_bytes()).unwrap();
-        // Until the runner hangs up.
+        // Wait until the runner hangs up.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let folder = tempfile::tempdir().unwrap();

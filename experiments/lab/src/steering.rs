@@ -1,4 +1,4 @@
-//! Who decides which CPU takes a flow's packets: the worlds the lab can put a guest in.
+//! The steering modes of the lab: what chooses the CPU that processes a flow's packets.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
@@ -12,19 +12,19 @@ use super::net::Net;
 use super::steering_program;
 use crate::agent::Link;
 
-/// A way of steering received packets to the guest's queues, and queues to its CPUs.
+/// A steering mode: how packets reach the guest's queues, and queues its CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steering {
-    /// The driver's own spread of IRQs and XPS; the tap sends a flow to the queue the guest last
-    /// sent it from. The home follows the thread, as with perfect aRFS.
+    /// The tap sends a flow to the queue that the guest last sent it from. IRQs and XPS stay as the
+    /// driver sets them. So packets follow the thread, as with perfect aRFS.
     Auto,
     /// A hash of the flow chooses the queue, as with RSS. The queues' IRQs are pinned to CPUs of
-    /// the NIC's node, as an operator's affinity script would do.
+    /// the NIC's node, as an operator's script would do.
     Hash,
     /// A rule on the client's port chooses the queue, as with ntuple filters. IRQs as for `hash`.
     Explicit,
-    /// A hash of the flow chooses the queue, and the driver's IRQs stay spread over all CPUs: half
-    /// of the homes are on the other node, and fixed there.
+    /// As `hash`, but the IRQs stay spread over all CPUs, as the driver sets them. So half of the
+    /// flows are processed on the other node, and stay there.
     Spread,
 }
 
@@ -63,10 +63,10 @@ impl Wheel {
         Ok(Self { irqs, xps, by_port })
     }
 
-    /// Puts the guest in a world.
+    /// Puts the guest into a steering mode.
     ///
     /// # Errors
-    /// When a setting does not read back as written.
+    /// A setting does not read back as written.
     pub fn turn(&self, to: Steering, link: &mut Link, net: &Net, facts: &Facts) -> Result<()> {
         let irqs = match to {
             Steering::Auto | Steering::Spread => self.irqs.clone(),

@@ -8,7 +8,7 @@ use steer_result::World;
 use steer_result::metrics;
 use steer_result::metrics::{Better, Metric};
 
-/// The metrics that are drawn, at most four to a row; the rest stands in the table.
+/// The metrics that are drawn, at most four to a row. The table has all metrics.
 const ROWS: &[(&str, &[&str])] = &[
     ("Where long flows run", &["local_share", "home_share", "llc_share", "mixed_share"]),
     (
@@ -22,7 +22,7 @@ const ROWS: &[(&str, &[&str])] = &[
 const WIDTH: f64 = 245.0;
 const BAR: f64 = 14.0;
 const STEP: f64 = 22.0;
-/// Width of the least bar that is none: a small value is not nothing.
+/// Least width of a bar, so that a small value is still visible.
 const LEAST: f64 = 1.0;
 /// Room above the bars for the name of the metric.
 const HEAD: f64 = 36.0;
@@ -30,7 +30,7 @@ const HEAD: f64 = 36.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 50.0;
 
-/// The bars of a world.
+/// The bars of a steering mode.
 pub(super) fn bars(world: &World) -> Markup {
     html! {
         @for (heading, names) in ROWS {
@@ -67,7 +67,7 @@ fn chart(metric: &Metric, world: &World) -> Markup {
             title { (label) }
             (svg::text(0.0, 13.0, Anchor::Start, "name", metric.name))
             (svg::text(0.0, 27.0, Anchor::Start, "note", &format!("{unit}{better}")))
-            // first, so that it does not hide the bar of a tiny value
+            // The axis is drawn first. Otherwise it would hide the bar of a tiny value.
             (svg::line((LEFT, HEAD - 3.0), (LEFT, height - STEP + BAR + 3.0), "axis"))
             @for (index, (arm, summary)) in arms.into_iter().enumerate() {
                 @let top = HEAD + STEP * index as f64;

@@ -1,5 +1,5 @@
-//! Every sample as CSV (RFC 4180) in long form: a row per world, arm, metric and round, so that any
-//! tool can plot it.
+//! Every sample as CSV (RFC 4180) in long form: a row per steering mode (the column `world`), arm,
+//! metric and round, so that any tool can plot it.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ pub(super) fn csv(result: &AbResult) -> String {
     format!("{COLUMNS}\n{rows}")
 }
 
-/// The rows of several results, with the name of each in a column before the others.
+/// The rows of several results. The first column has the name of the result.
 pub(super) fn by_point<'a>(points: impl Iterator<Item = (&'a str, &'a AbResult)>) -> String {
     let rows = points.flat_map(|(point, result)| {
         rows(result).map(move |row| format!("{},{row}\n", field(point)))

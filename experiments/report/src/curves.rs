@@ -1,4 +1,4 @@
-//! Shares of a whole against a logarithmic scale, one curve per arm.
+//! Cumulative shares over a logarithmic scale, one curve per arm.
 
 use anyhow::Result;
 use maud::{Markup, html};
@@ -15,7 +15,7 @@ const RIGHT: f64 = 20.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 48.0;
 
-/// One arm's.
+/// One arm's curve.
 pub(super) struct Curve {
     arm: String,
     /// The arm's place, which gives its colour.
@@ -24,23 +24,23 @@ pub(super) struct Curve {
     points: Vec<(f64, f64)>,
 }
 
-/// What is drawn, beside the curves.
+/// What is drawn around the curves.
 pub(super) struct Axes<'a> {
-    /// The drawing, for readers who cannot see it.
+    /// The drawing in words, for readers who cannot see it.
     pub(super) label: &'a str,
-    /// What the values are, and which way is better.
+    /// What the values are, and which side is better.
     pub(super) values: &'a str,
-    /// A value as it stands at its tick.
+    /// The label of a value's tick.
     pub(super) value: fn(f64) -> String,
     /// How high a share is drawn, from 0 on.
     pub(super) height: fn(f64) -> f64,
     /// The highest share that is drawn.
     pub(super) highest: f64,
-    /// Shares that are labelled, as far as they are drawn.
+    /// Shares that are labelled, up to the highest one drawn.
     pub(super) shares: &'a [(f64, &'a str)],
 }
 
-/// What `points` makes of the reports of each arm, arms without points left out.
+/// The curves that `points` makes from each arm's reports. Arms without points are left out.
 ///
 /// # Errors
 /// A report cannot be read, or `points` fails.
@@ -60,13 +60,13 @@ pub(super) fn of_arms(
     Ok(curves?.into_iter().filter(|curve| !curve.points.is_empty()).collect())
 }
 
-/// The curves with their legend; at least one of them, each with a point.
+/// The curves with their legend. There must be at least one curve, and each must have a point.
 pub(super) fn curves(curves: &[Curve], axes: &Axes<'_>) -> Markup {
     let all = || curves.iter().flat_map(|curve| &curve.points);
     let (low, high) =
         all().fold((f64::INFINITY, 0.0f64), |(l, h), &(value, _)| (l.min(value), h.max(value)));
     let top = all().fold(0.0, |top: f64, &(_, share)| top.max((axes.height)(share)));
-    // A factor of ten at least, lest what is nearly the same be drawn apart.
+    // The axis spans at least a factor of ten. Otherwise small differences would look large.
     let x = Log::new(low, high.max(low * 10.0), (LEFT, WIDTH - RIGHT));
     let y = Linear {
         domain: (0.0, top.min((axes.height)(axes.highest))),

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use steer_result::AbResult;
 
-/// Reasons to doubt a figure; nothing when there are none.
+/// Reasons to doubt a figure; nothing if there are no reasons.
 pub(super) fn warnings(warnings: &[String]) -> Markup {
-    /// Warnings that are shown without being asked for.
+    /// Up to this many warnings are shown without a click.
     const FEW: usize = 5;
     html! {
         @if !warnings.is_empty() {
@@ -58,11 +58,11 @@ pub(super) fn reading(result: &AbResult) -> Markup {
         p {
             "The arms of a round ran one after the other in random order, with the same source "
             "ports. A ratio is the median of the rounds' own ratios of " (result.main_arm)
-            " to another arm, so that what changed from round to round cancels. A difference "
-            "is shown only where its 95 % interval excludes 1: from six rounds on the interval is "
-            "that of the signed-rank test, with fewer it spans all rounds and Student's interval "
-            "of their logarithms. Of 100 intervals between equal arms at most about 5 exclude 1; a "
-            "page with many intervals has some of these."
+            " to another arm, so changes from round to round cancel. A difference is shown only if "
+            "its 95 % interval excludes 1. From six rounds on, it is the interval of the "
+            "signed-rank test; with fewer rounds it spans all rounds and Student's interval of "
+            "their logarithms. Of 100 intervals between equal arms, at most about 5 exclude 1. So a "
+            "page with many intervals has a few false ones."
         }
         dl {
             @for metric in result.metrics() { dt { (metric.name) } dd { (metric.about) } }

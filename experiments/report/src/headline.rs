@@ -3,7 +3,7 @@
 use steer_result::AbResult;
 use steer_traffic::long::Direction;
 
-/// Who is compared with whom.
+/// The main arm, and the arms that it is compared with.
 pub(super) fn title(result: &AbResult) -> String {
     let others = result.others();
     if others.is_empty() {
@@ -12,7 +12,7 @@ pub(super) fn title(result: &AbResult) -> String {
     format!("{} against {}", result.main_arm, others.join(" and "))
 }
 
-/// What, where and how often, in a line; what is unknown is left out.
+/// Machine, traffic and number of rounds in one line, without what is unknown.
 pub(super) fn subtitle(result: &AbResult) -> String {
     let (machine, work) = (&result.environment, &result.workload);
     let long = match work.long_direction {

@@ -16,13 +16,13 @@ const ROW: f64 = 22.0;
 /// Room above the rows for the panel's name, and below for the axis.
 const HEAD: f64 = 26.0;
 const FOOT: f64 = 40.0;
-/// The axis holds all intervals, but no more than this; what lies beyond is drawn at its ends, and
-/// the figures beside it are exact.
+/// The axis spans all intervals, but at most this. Intervals beyond it are cut at its ends; the
+/// figures beside them are exact.
 const WIDEST: (f64, f64) = (0.02, 50.0);
 /// The axis is never narrower than this.
 const NARROWEST: (f64, f64) = (0.5, 2.0);
 
-/// The ratios of a world: a panel per reference arm.
+/// The ratios of a steering mode: a panel per other arm.
 pub(super) fn intervals(world: &World) -> Markup {
     let pairs = world.pairs();
     let rows = world.metrics().count() as f64;
@@ -48,7 +48,7 @@ pub(super) fn intervals(world: &World) -> Markup {
     )
 }
 
-/// The ends of the axis, the same for all panels of a world.
+/// The ends of the axis, the same for all panels of a steering mode.
 fn domain(world: &World) -> (f64, f64) {
     let ratios = world.ratios.values().flat_map(|ratios| ratios.values().flatten());
     let ends = ratios.fold(NARROWEST, |(lo, hi), ratio| (ratio.lo.min(lo), ratio.hi.max(hi)));
@@ -85,7 +85,7 @@ fn interval(metric: &Metric, ratio: Option<Ratio>, scale: Log, y: f64, figures: 
         g class=(class) {
             title { (metric.name) ": " (ratio) ", " (class) }
             (svg::line((scale.at(ratio.lo), y), (scale.at(ratio.hi), y), "whisker"))
-            // A bar at each end; an arrow where the interval goes on beyond the axis.
+            // A bar at each end, or an arrow if the interval continues beyond the axis.
             @for (end, inwards) in [(ratio.lo, 5.0), (ratio.hi, -5.0)] {
                 @let x = scale.at(end);
                 @let from = if scale.holds(end) { x } else { x + inwards };

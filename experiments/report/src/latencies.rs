@@ -1,5 +1,5 @@
-//! RPC latency: the share of RPCs answered within a time, per arm, all rounds together. Time is
-//! logarithmic, and so is the share of those still waiting: the tail would be invisible otherwise.
+//! RPC latency: the share of RPCs answered within a time, per arm, all rounds together. Both axes
+//! are logarithmic (time, and the share of RPCs still waiting), so that the tail is visible.
 
 use anyhow::Result;
 use hdrhistogram::Histogram;
@@ -26,11 +26,11 @@ const AXES: Axes<'_> = Axes {
     ],
 };
 
-/// The latency curves of a world.
+/// The latency curves of a steering mode.
 pub(super) fn latencies(result: &AbResult, world: &str) -> Markup {
     match of_arms(result, world, |reports| Ok(points(&merged(reports)?))) {
         Ok(arms) if arms.is_empty() => html! {
-            p.note { "No latencies of single RPCs are known in this world." }
+            p.note { "The latencies of single RPCs were not recorded in this steering mode." }
         },
         Ok(arms) => curves(&arms, &AXES),
         Err(error) => html! { p.note { "The latencies cannot be drawn: " (error) } },
@@ -47,13 +47,13 @@ fn merged(reports: Vec<ClientReport>) -> Result<Histogram<u64>> {
 }
 
 fn points(latencies: &Histogram<u64>) -> Vec<(f64, f64)> {
-    /// Points for each halving of those still waiting: enough for a smooth line.
+    /// Points for each halving of the number of waiting RPCs: enough for a smooth line.
     const FINENESS: u32 = 16;
     if latencies.is_empty() {
         return Vec::new();
     }
     let steps = latencies.iter_quantiles(FINENESS);
-    // The last step is the maximum, where nobody waits any more and the logarithm ends.
+    // The last step is the maximum: no RPC waits any more, and the logarithm of 0 does not exist.
     let steps = steps.map(|step| (step.value_iterated_to(), step.quantile_iterated_to()));
     steps
         .filter(|&(ns, share)| ns > 0 && share < 1.0)
@@ -61,7 +61,7 @@ fn points(latencies: &Histogram<u64>) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// How high a share is drawn: one unit for every factor of ten fewer that still wait.
+/// How high a share is drawn: one unit up, ten times fewer RPCs that still wait.
 fn nines(share: f64) -> f64 {
     -(1.0 - share).log10()
 }

@@ -1,5 +1,5 @@
-//! A result, or an experiment of several, for readers: one HTML file that needs nothing else (no
-//! network, no scripts, light and dark), Markdown for issues, CSV for other tools.
+//! Shows a result, or an experiment with several: one self-contained HTML file (no network, no
+//! scripts, light and dark), Markdown for issues, CSV for other tools.
 
 mod bars;
 pub mod compare;
@@ -31,13 +31,13 @@ use maud::Markup;
 use experiment::Experiment;
 use steer_result::{AbResult, archive, write_whole};
 
-/// Where the page goes when no other output is asked for.
+/// Where the page goes if no other output is asked for.
 const PAGE: &str = "report.html";
 
 /// What to show, and where to write it.
 #[derive(Debug, Clone)]
 pub struct ReportOptions {
-    /// The result to show, plain or archived, or the folder of one; or the folder of an experiment that
+    /// The result to show (plain, archived, or its folder), or the folder of an experiment that
     /// `steer-bench run` measured.
     pub result: PathBuf,
     /// Write the page here.
@@ -48,13 +48,13 @@ pub struct ReportOptions {
     pub csv: Option<PathBuf>,
 }
 
-/// Writes what is asked for of a result that is on disk, and says where.
+/// Writes the outputs that are asked for, and prints their paths.
 ///
 /// # Errors
-/// When the file cannot be read or is no result, the folder is no experiment's, or an output cannot be
-/// written.
+/// The file cannot be read or is not a result, the folder is not an experiment's, or an output cannot
+/// be written.
 pub fn run(options: &ReportOptions) -> Result<()> {
-    // A folder that has a result itself stands for that, as elsewhere.
+    // A folder with a result of its own means that result, as in the other commands.
     if options.result.is_dir() && archive::locate(&options.result).is_err() {
         let read = Experiment::read(&options.result)?;
         options.put_all(&read, experiment::page, experiment::markdown, experiment::csv)
@@ -65,7 +65,7 @@ pub fn run(options: &ReportOptions) -> Result<()> {
 }
 
 impl ReportOptions {
-    /// Writes the outputs that are asked for of whatever is shown.
+    /// Writes the outputs that are asked for.
     fn put_all<T>(
         &self,
         shown: &T,
@@ -88,7 +88,7 @@ impl ReportOptions {
     }
 }
 
-/// Writes a text and says where, or prints it.
+/// Writes a text to a file and prints its path, or prints the text.
 fn put(text: &str, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         print!("{text}");
@@ -102,7 +102,7 @@ fn put(text: &str, path: &Path) -> Result<()> {
 /// Writes the page of a result.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// The file cannot be written.
 pub fn write(result: &AbResult, path: &Path) -> Result<()> {
     write_whole(path, &page::page(result).into_string())
 }
@@ -110,7 +110,7 @@ pub fn write(result: &AbResult, path: &Path) -> Result<()> {
 /// Writes the page of an experiment.
 ///
 /// # Errors
-/// When its results cannot be read, there are none, or the file cannot be written.
+/// Its results cannot be read, there are none, or the file cannot be written.
 pub fn write_experiment(folder: &Path, path: &Path) -> Result<()> {
     write_whole(path, &experiment::page(&Experiment::read(folder)?).into_string())
 }

@@ -1,4 +1,4 @@
-//! The result as Markdown: what the page says in words, around the tables of `steer-bench table`.
+//! The result as Markdown: the words of the page around the tables of `steer-bench table`.
 
 use super::targets::Score;
 use super::{facts, headline};

@@ -61,19 +61,19 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             p.note { (about(name)) }
             h3 { "Medians" }
             p.note {
-                "Bars are medians over the rounds, dots single rounds. What follows from them stands "
-                "under Ratios."
+                "Bars are medians over the rounds; dots are single rounds. To compare arms, look at "
+                "Ratios."
             }
             (bars::bars(world))
             h3 { "Ratios" }
             p.note {
-                "Coloured where the 95 % interval excludes 1. Undefined where the other arm has a "
-                "zero, or a round lacks the metric."
+                "A ratio is coloured if its 95 % interval excludes 1. It is undefined if the other arm "
+                "has a zero, or a round lacks the metric."
             }
             @if let Some(equal) = &result.equal {
                 p.note {
-                    (equal) " is an arm against itself: it shows what chance does, and any verdict "
-                    "there is wrong."
+                    (equal) " compares an arm with itself. It shows what chance does: any verdict on it "
+                    "is wrong."
                 }
             }
             (svg::legend([("better", "better"), ("worse", "worse"), ("no-verdict", "no difference shown")]
@@ -89,7 +89,7 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             h3 { "Who used the CPUs" }
             p.note {
                 "Share of each CPU's time, from the round nearest the median throughput per core. "
-                "What is left open is idle time."
+                "Blank space is idle time."
             }
             (timeline::timeline(&placements))
             details { summary { "All figures" } div.scroll { (table(world)) } }
@@ -97,7 +97,7 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
     }
 }
 
-/// What a steering world is.
+/// Describes a steering mode.
 pub(super) fn about(name: &str) -> &'static str {
     match name {
         "auto" => "A flow's packets arrive on the queue its thread last sent from, as with aRFS.",
@@ -108,7 +108,7 @@ pub(super) fn about(name: &str) -> &'static str {
     }
 }
 
-/// What was done in each stage, where the load shifted.
+/// What was done in each stage of a shifting load.
 fn stages(result: &AbResult, name: &str, world: &World) -> Markup {
     let figures = stage_figures(result, name);
     html! { @if !figures.is_empty() {

@@ -1,5 +1,5 @@
-//! Who used each CPU in the round of an arm that stands for its others: what the timeline and the
-//! drawing of the machine show.
+//! What used each CPU in an arm's most typical round. The timeline and the drawing of the machine
+//! show this.
 
 use maud::Markup;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ pub(super) struct Placement<'a> {
     pub(super) timeline: Timeline,
 }
 
-/// What the observer printed about time, CPU by CPU.
+/// The observer's timeline of each CPU.
 #[derive(Debug, Deserialize)]
 pub(super) struct Timeline {
     /// Seconds per value.
@@ -22,7 +22,7 @@ pub(super) struct Timeline {
     pub(super) cpus: Vec<Cpu>,
 }
 
-/// Shares of each interval, 0 to 1; the rest of the interval the CPU was idle.
+/// Shares of each interval, 0 to 1. The CPU was idle for the rest of the interval.
 #[derive(Debug, Deserialize)]
 pub(super) struct Cpu {
     pub(super) cpu: usize,
@@ -33,7 +33,7 @@ pub(super) struct Cpu {
 }
 
 impl Cpu {
-    /// The classes from the bottom up: softirq beside the long flows it feeds.
+    /// The classes from the bottom up. Softirq lies beside the long flows that it feeds.
     pub(super) fn layers(&self) -> [(&'static str, &[f64]); 4] {
         [
             ("long", &self.long),
@@ -53,7 +53,7 @@ fn mean(shares: &[f64]) -> f64 {
     shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 
-/// The arms of a world whose observer recorded a timeline.
+/// The arms of a steering mode whose observer recorded a timeline.
 pub(super) fn placements<'a>(
     result: &'a AbResult,
     world: &str,

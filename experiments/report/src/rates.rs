@@ -1,4 +1,4 @@
-//! How evenly the long flows shared what there was: the share of flows up to a rate, per arm, all
+//! How evenly the long flows shared the bandwidth: the share of flows up to a rate, per arm, all
 //! rounds together (the million-client paper's figure 5).
 
 use maud::{Markup, html};
@@ -16,13 +16,13 @@ const AXES: Axes<'_> = Axes {
     shares: &[(0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")],
 };
 
-/// The curves of a world with their heading, where there are several flows.
+/// The curves of a steering mode with their heading, if there are several flows.
 pub(super) fn rates(result: &AbResult, world: &str) -> Markup {
     let arms = of_arms(result, world, |reports| Ok(points(&reports)));
     html! {
         h3 { "Rates of the long flows" }
         @match arms {
-            Ok(arms) if arms.is_empty() => p.note { "There were not several long flows." },
+            Ok(arms) if arms.is_empty() => p.note { "There was only one long flow, or none." },
             Ok(arms) => {
                 p.note { "Share of the long flows up to a rate, all rounds together." }
                 (curves(&arms, &AXES))
@@ -32,7 +32,7 @@ pub(super) fn rates(result: &AbResult, world: &str) -> Markup {
     }
 }
 
-/// Steps up at the rate of each flow; those that moved nothing are where the first step begins.
+/// The curve steps up at the rate of each flow. It begins above 0 if some flows moved nothing.
 fn points(reports: &[ClientReport]) -> Vec<(f64, f64)> {
     let rates_of = |report: &ClientReport| -> Vec<f64> {
         let several = report.long.as_ref().filter(|long| long.per_flow_bytes.len() > 1);

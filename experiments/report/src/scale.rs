@@ -1,4 +1,4 @@
-//! Scales: from values to pixels, and round numbers to label them with.
+//! Scales: from values to pixels, with round numbers as labels.
 
 /// A straight scale.
 #[derive(Debug, Clone, Copy)]
@@ -10,7 +10,7 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    /// The pixel of a value; beyond the ends for values beyond them.
+    /// The pixel of a value. Values beyond the ends get pixels beyond the ends.
     pub(super) fn at(self, value: f64) -> f64 {
         let (low, high) = self.domain;
         let share = if high > low { (value - low) / (high - low) } else { 0.0 };
@@ -19,9 +19,9 @@ impl Linear {
 }
 
 impl Linear {
-    /// Round values from 0 on, with their labels; for a scale that begins at 0.
+    /// Round values from 0 on, with their labels, for a scale that begins at 0.
     pub(super) fn ticks(self) -> Vec<(f64, String)> {
-        /// As many as there is room for in a small plot.
+        /// As many ticks as fit into a small plot.
         const MOST: f64 = 6.0;
         let most = self.domain.1;
         if most <= 0.0 {
@@ -53,7 +53,7 @@ impl Log {
         Self { domain: (low, high), exponents }
     }
 
-    /// The pixel of a value; values beyond the ends, zero among them, land on the ends.
+    /// The pixel of a value. Values beyond the ends, also zero, land on the ends.
     pub(super) fn at(self, value: f64) -> f64 {
         self.exponents.at(value.clamp(self.domain.0, self.domain.1).log10())
     }
@@ -63,8 +63,8 @@ impl Log {
         (self.domain.0..=self.domain.1).contains(&value)
     }
 
-    /// The values 1, 2 and 5 times a power of ten on the scale; only the powers where there is no
-    /// room to label all.
+    /// The values 1, 2 and 5 times a power of ten on the scale; only the powers of ten if not all
+    /// labels fit.
     pub(super) fn ticks(self) -> Vec<f64> {
         /// Pixels a label takes, on average.
         const LABEL: f64 = 36.0;

@@ -1,5 +1,5 @@
-//! What the CPUs' busy time went to, per arm: the categories of the host-network-stack paper, stacked
-//! as in its figures (3(c) and others), and the same in figures.
+//! The CPUs' busy time by category, per arm: stacked bars as in the host-network-stack paper
+//! (figure 3(c) and others), and a table.
 
 use indexmap::IndexMap;
 use maud::{Markup, html};
@@ -17,7 +17,7 @@ const LEFT: f64 = 84.0;
 const RIGHT: f64 = 90.0;
 /// Room below the bars for the axis.
 const FOOT: f64 = 24.0;
-/// The name of what is no category of the kernel's.
+/// The category of time in user space. The others are the kernel's.
 const USER: &str = "user";
 
 /// One arm.
@@ -25,11 +25,11 @@ struct Row<'a> {
     arm: &'a str,
     /// Median of the CPUs in use.
     cpus_used: Option<f64>,
-    /// Means over the rounds, by category; none when a round lacks them.
+    /// Means over the rounds, by category; empty if a round lacks them.
     shares: Option<IndexMap<&'a str, f64>>,
 }
 
-/// The stacks of a world, under their heading; nothing when no arm has one.
+/// The stacks of a steering mode, under their heading; nothing if no arm has one.
 pub(super) fn stack(result: &AbResult, name: &str, world: &World) -> Markup {
     let rows = world.arms.keys().map(|arm| {
         let samples = result.raw.iter().filter(|s| s.world == name && s.arm == *arm);
@@ -43,8 +43,8 @@ pub(super) fn stack(result: &AbResult, name: &str, world: &World) -> Markup {
     html! {
         h3 { "What the CPUs did" }
         p.note {
-            "Share of the busy time of all CPUs, whatever ran, mean of the rounds; the categories "
-            "are those of the host-network-stack paper. Beside it the CPUs in use."
+            "Share of the busy time of all CPUs, whatever ran: means over the rounds. The categories "
+            "are those of the host-network-stack paper. On the right: the CPUs in use."
         }
         div.scroll { (drawing(&rows)) }
         div.scroll { (table(&rows, &categories)) }
@@ -113,7 +113,7 @@ fn segments(shares: &IndexMap<&str, f64>, x: Linear, top: f64) -> Markup {
     }
 }
 
-/// The figures, and what the colours mean.
+/// The table, which also explains the colours.
 fn table(rows: &[Row<'_>], categories: &[&str]) -> Markup {
     html! {
         table.figures {

@@ -1,8 +1,8 @@
-//! Pieces all drawings share: the canvas, text, legends, and numbers short enough for attributes.
+//! What all drawings share: the canvas, text, legends, and short numbers for attributes.
 
 use maud::{Markup, html};
 
-/// A drawing that shrinks on narrow screens; `label` is for readers who cannot see it.
+/// A drawing that shrinks on narrow screens. `label` is for readers who cannot see it.
 pub(super) fn canvas(width: f64, height: f64, label: &str, content: Markup) -> Markup {
     let view = format!("0 0 {width} {height}");
     html! {
@@ -10,7 +10,7 @@ pub(super) fn canvas(width: f64, height: f64, label: &str, content: Markup) -> M
     }
 }
 
-/// The same with a description for readers who cannot see what is drawn.
+/// The same, with a longer description for readers who cannot see it.
 pub(super) fn described(
     (width, height): (f64, f64),
     title: &str,

@@ -1,11 +1,11 @@
-//! The verdict: every target against every world, before any figure.
+//! The verdict, before any figure: every target in every steering mode.
 
 use maud::{Markup, html};
 
 use steer_result::AbResult;
 use steer_result::targets::{self, Reading, TargetVerdict};
 
-/// How many targets are reached, over all worlds.
+/// How many targets are reached, over all steering modes.
 pub(super) struct Score {
     main_arm: String,
     reached: usize,
@@ -35,7 +35,7 @@ impl Score {
 
     /// The rest of the sentence.
     pub(super) fn rest(&self) -> String {
-        format!("{} missed, {} open (the interval holds the bound).", self.missed, self.open)
+        format!("{} missed, {} open (the interval includes the bound).", self.missed, self.open)
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn targets(result: &AbResult) -> Markup {
     }
 }
 
-/// All targets any world can be held against, in their order.
+/// All targets that apply to any steering mode, in their order.
 fn wanted<'a>(readings: &'a [(&String, Vec<Reading>)]) -> Vec<&'a str> {
     let mut wanted: Vec<&str> = Vec::new();
     for reading in readings.iter().flat_map(|(_, readings)| readings) {

@@ -1,4 +1,4 @@
-//! Who used each CPU when: long-flow threads, softirq, RPC threads and everything else, per arm.
+//! What used each CPU at what time: long-flow threads, softirq, RPC threads, or others, per arm.
 
 use maud::{Markup, html};
 
@@ -19,7 +19,7 @@ const LABEL: f64 = 12.0;
 const HEAD: f64 = 24.0;
 const FOOT: f64 = 36.0;
 
-/// The timelines of a world, each of its arm's median round.
+/// The timelines of a steering mode, each from its arm's median round.
 pub(super) fn timeline(columns: &[Placement<'_>]) -> Markup {
     if columns.is_empty() {
         return html! { p.note { "The observer recorded no timeline." } };
@@ -38,7 +38,7 @@ pub(super) fn timeline(columns: &[Placement<'_>]) -> Markup {
     }
 }
 
-/// The CPUs local to each NIC, as far as the observer knows them.
+/// The CPUs local to each NIC, if the observer knows them.
 fn nic_cpus(sample: &Sample) -> Vec<CpuList> {
     let nics = sample.observe.get("nics").and_then(|nics| nics.as_array());
     let lists = nics.into_iter().flatten().filter_map(|nic| nic.get("local_cpus")?.as_str());
@@ -75,14 +75,14 @@ fn draw(column: &Placement<'_>, (left, right): (f64, f64), first: bool) -> Marku
         @for tick in ticks(seconds) {
             @let at = x.at(f64::from(tick));
             (svg::line((at, bottom - ROW + STRIP), (at, bottom - ROW + STRIP + 4.0), "axis"))
-            // The last one must not stick out, nor meet the next column's first.
+            // The last label must not stick out or touch the next column's first label.
             @let anchor = if at + LABEL > right { Anchor::End } else { Anchor::Middle };
             (svg::text(at, bottom + 10.0, anchor, "tick", &format!("{tick} s")))
         }
     }
 }
 
-/// One closed step path per class, stacked; a value holds for its whole interval.
+/// One closed step path per class, stacked. A value counts for its whole interval.
 fn areas(cpu: &Cpu, interval: f64, x: Linear, y: Linear) -> Vec<(&'static str, String)> {
     let mut base = vec![0.0; cpu.long.len()];
     let mut areas = Vec::new();

@@ -1,11 +1,11 @@
-//! Verdicts in words: the metrics whose interval excludes 1, by world and other arm.
+//! Verdicts in words: the metrics whose interval excludes 1, by steering mode and other arm.
 
 use maud::{Markup, html};
 
 use steer_result::metrics::{METRICS, Verdict};
 use steer_result::{AbResult, World};
 
-/// A row per world and other arm; nothing when there is nothing to compare.
+/// A row per steering mode and other arm; nothing if there is nothing to compare.
 pub(super) fn verdicts(result: &AbResult) -> Markup {
     let pairs = |world: &World| world.pairs().into_iter().cloned().collect::<Vec<_>>();
     let rows: Vec<(&String, &World, String)> = result

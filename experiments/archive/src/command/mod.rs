@@ -1,5 +1,5 @@
-//! `steer-bench archive`: keeps a run for good, small, with what is needed to repeat it. An archive
-//! is never written to again: a new run is a new folder.
+//! `steer-bench archive`: keeps a run for good, in little space, with what is needed to repeat it.
+//! An archive never changes: a new run is a new folder.
 
 mod sources;
 mod stub;
@@ -20,20 +20,20 @@ pub struct ArchiveOptions {
     pub sources: Vec<PathBuf>,
     /// The folder to make. It must not exist.
     pub to: PathBuf,
-    /// The commit that was measured; the one that is checked out here where it is absent.
+    /// The commit that was measured; by default the commit that is checked out here.
     pub commit: Option<String>,
 }
 
-/// Makes an archive, and says what is in it.
+/// Makes an archive, and lists its files.
 ///
 /// # Errors
-/// When the folder exists, a source is no JSON, two have one name, or a file cannot be written; then
-/// no folder is left behind.
+/// The folder exists, a source is not JSON, two sources have the same name, or a file cannot be
+/// written. No folder is left behind then.
 pub fn run(options: &ArchiveOptions) -> Result<()> {
     let place = options.to.display();
     ensure!(
         !options.to.exists(),
-        "{place} exists, and archives are never written to again: name a new folder"
+        "{place} exists, and archives are never changed: name a new folder"
     );
     let sources = Source::all(&options.sources)?;
     let commit = options.commit.clone().map_or_else(stub::checked_out, Ok)?;
@@ -49,7 +49,7 @@ pub fn run(options: &ArchiveOptions) -> Result<()> {
     for path in &kept {
         println!("{:>8.1} KB  {}", size(path) as f64 / 1e3, path.display());
     }
-    println!("Now say in README.md and run.toml what was asked and found.");
+    println!("Next: write in README.md and run.toml what was asked and found.");
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What is to be archived, and under which names.
+//! What to archive, and under which names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// All that the paths name. Of a folder it is its result, called `result`, and the results of the
-    /// folders in it, called as these.
+    /// Everything that the paths name. A folder means its own result, called `result`, and the
+    /// results of the folders in it, called by their names.
     ///
     /// # Errors
-    /// When a path is missing, a folder has no result, or two of them have one name.
+    /// A path is missing, a folder has no result, or two results have the same name.
     pub(super) fn all(paths: &[PathBuf]) -> Result<Vec<Self>> {
         let mut sources: Vec<Self> = Vec::new();
         for path in paths {
@@ -34,7 +34,7 @@ impl Source {
                 let twin = sources.iter().find(|other| other.name == source.name);
                 ensure!(
                     twin.is_none(),
-                    "{} and {} would both be called {}: archive them in folders of their own",
+                    "{} and {} would both be called {}: archive them in separate folders",
                     twin.map_or(Path::new(""), |twin| &twin.path).display(),
                     source.path.display(),
                     source.name
@@ -50,13 +50,13 @@ impl Source {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         let name = name.strip_suffix(".json").with_context(|| {
-            format!("{} is no JSON file by its name: *.json is archived", path.display())
+            format!("{} is not a JSON file by its name: only *.json is archived", path.display())
         })?;
         Ok(Self { name: name.to_owned(), path: path.to_owned() })
     }
 }
 
-/// The results in a folder, its own first, then by name.
+/// The results in a folder: its own first, the others by name.
 fn inside(folder: &Path) -> Result<Vec<Source>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -102,7 +102,7 @@ mod tests {
         for (names, message) in [
             (&["none.json"][..], "none.json does not exist"),
             (&["empty"], "has no result.json, and no folder in it has one"),
-            (&["notes.txt"], "is no JSON file by its name"),
+            (&["notes.txt"], "is not a JSON file by its name"),
             (&["one.json", "a/one.json"], "would both be called one"),
         ] {
             let paths: Vec<_> = names.iter().map(|name| place(name)).collect();

@@ -1,4 +1,4 @@
-//! The beginnings of an archive's README.md and run.toml: what the results themselves tell.
+//! The first lines of an archive's README.md and run.toml: what the results themselves record.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use anyhow::{Context, Result, ensure};
 
 use steer_result::{AbResult, Environment};
 
-/// The commit that is checked out here; says so if files differ from it.
+/// The commit that is checked out here, with a remark if files differ from it.
 ///
 /// # Errors
-/// When this is no git repository.
+/// This is not a git repository.
 pub(super) fn checked_out() -> Result<String> {
     let git = |args: &[&str]| -> Result<String> {
         let output = Command::new("git").args(args).output().context("cannot start git")?;
@@ -20,7 +20,7 @@ pub(super) fn checked_out() -> Result<String> {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let commit = git(&["rev-parse", "--short", "HEAD"])
-        .context("the commit is not known: name it by --commit")?;
+        .context("the commit is not known: name it with --commit")?;
     let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
     Ok(if changed { format!("{commit}, with changes") } else { commit })
 }
@@ -28,7 +28,7 @@ pub(super) fn checked_out() -> Result<String> {
 /// Writes both files.
 ///
 /// # Errors
-/// When one cannot be written.
+/// A file cannot be written.
 pub(super) fn write(folder: &Path, results: &[(&str, AbResult)], commit: &str) -> Result<()> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     for (file, text) in [("README.md", readme(&name, results, commit)), ("run.toml", run(commit))] {
@@ -70,7 +70,7 @@ fn run(commit: &str) -> String {
     )
 }
 
-/// A command as a shell takes it.
+/// A command, quoted for a shell.
 pub(crate) fn words(command: &[String]) -> String {
     let quoted = command.iter().map(|word| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_=+,./:%@".contains(letter);
@@ -83,7 +83,7 @@ pub(crate) fn words(command: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// The machine in a sentence; what is unknown is left out.
+/// The machine in a sentence, without what is unknown.
 pub(crate) fn machine(environment: &Environment) -> String {
     let emulated = environment.accelerator.as_deref().map(str::to_uppercase);
     let parts = [

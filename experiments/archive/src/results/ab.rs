@@ -15,19 +15,19 @@ use super::words;
 pub(super) struct AbFigures {
     #[serde(default = "result")]
     pub(super) file: String,
-    /// What tells this result from the others of the question.
+    /// Tells this result from the question's other results.
     #[serde(default)]
     case: String,
-    /// Steering modes; all where it is absent.
+    /// Steering modes; all if absent.
     #[serde(default)]
     steering: Option<Vec<String>>,
     /// Metrics, by name.
     #[serde(default)]
     metrics: Vec<String>,
-    /// The arms whose medians are shown; all where it is absent.
+    /// The arms whose medians are shown; all if absent.
     #[serde(default)]
     arms: Option<Vec<String>>,
-    /// The arms that the main arm is compared with; all others where it is absent.
+    /// The arms that the main arm is compared with; all others if absent.
     #[serde(default)]
     against: Option<Vec<String>>,
     /// Whether to show what was done in each stage of a load that shifts.
@@ -40,10 +40,10 @@ fn result() -> String {
 }
 
 impl AbFigures {
-    /// Adds the figures, and gives the number of rounds.
+    /// Adds the figures, and returns the number of rounds.
     ///
     /// # Errors
-    /// When the result cannot be read, or lacks a mode, an arm or a metric that is asked for.
+    /// The result cannot be read, or lacks a mode, an arm or a metric that is asked for.
     pub(super) fn add_to(&self, rows: &mut Vec<Row>, folder: &Path) -> Result<usize> {
         let path = folder.join(&self.file);
         let result = AbResult::read(&path)?;

@@ -1,23 +1,23 @@
-//! What figures rest on, and whether that carries a headline.
+//! What figures are based on, and whether that is enough for a headline.
 
-/// What a question's figures rest on.
+/// What a question's figures are based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Basis {
-    /// So many interleaved rounds.
+    /// This many interleaved rounds.
     Rounds(usize),
-    /// A clock that counts instructions; so many seeds or rounds.
+    /// A clock that counts instructions, with this many seeds or rounds.
     Counted(usize),
-    /// So many runs of arms that were the same.
+    /// This many runs of equal arms.
     Runs(usize),
-    /// Something else, which its rows tell.
+    /// Something else. The rows show it.
     Other,
 }
 
-/// Rounds that a headline needs, if it was not counted.
+/// Rounds that a headline needs, if its figures were not counted.
 pub(super) const HEADLINE_ROUNDS: usize = 10;
 
 impl Basis {
-    /// Whether a headline may stand on it.
+    /// Whether it is enough for a headline.
     pub(super) fn carries_headline(self) -> bool {
         match self {
             Self::Rounds(rounds) => rounds >= HEADLINE_ROUNDS,

@@ -1,6 +1,6 @@
-//! Figures of JSON that is no A/B result: a value of each seed or round, by arm. The clock of the
-//! deterministic tier counts instructions, so that its figures have no noise; what differs between
-//! seeds is the traffic.
+//! Figures of JSON that is not an A/B result: a value per seed or round, by arm. The clock of the
+//! deterministic tier counts instructions, so its figures have no noise. Seeds differ only in their
+//! traffic.
 
 use std::path::Path;
 
@@ -23,15 +23,15 @@ pub(super) struct Counted {
     case: String,
     /// Name of the file; `{arm}` and `{n}` stand for an arm and for each of `numbers`.
     file: String,
-    /// Seeds, each with a file of its own; where it is absent, one file has a list of values.
+    /// Seeds, each with its own file. If absent, one file has a list of values.
     #[serde(default)]
     numbers: Vec<u32>,
-    /// The arms, and what `{key}` stands for in the places of their figures.
+    /// The arms. Each has a text that replaces `{key}` in the JSON pointers of the figures.
     arms: Vec<(String, String)>,
     /// The arm that is compared, and with which others.
     main_arm: String,
     against: Vec<String>,
-    /// Whether the clock counted instructions; else these are measured times.
+    /// Whether the clock counted instructions. Otherwise these are measured times.
     #[serde(default = "yes")]
     counts: bool,
     #[serde(rename = "figure")]
@@ -49,16 +49,16 @@ struct Figure {
     name: String,
     /// JSON pointer to the value, or to the list of values.
     at: String,
-    /// JSON pointer to a value that divides every other.
+    /// JSON pointer to a value that divides every value.
     #[serde(default)]
     divide_by: Option<String>,
-    /// Stored values in one that is shown.
+    /// Stored units per shown unit.
     #[serde(default = "one")]
     scale: f64,
     #[serde(default)]
     decimals: usize,
     better: Side,
-    /// What becomes of the values.
+    /// How the values are summarized.
     #[serde(default)]
     show: Show,
 }
@@ -70,22 +70,22 @@ fn one() -> f64 {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Show {
-    /// Their median; and the median of their ratios, with the least and the greatest.
+    /// The median. Ratios are shown as their median with the least and the greatest.
     #[default]
     Median,
     /// The least and the greatest.
     Range,
     /// The greatest.
     Greatest,
-    /// How many are missing, of how many.
+    /// How many values are missing, of how many.
     Missing,
 }
 
 impl Counted {
-    /// Adds the figures, and tells what they rest on.
+    /// Adds the figures, and returns what they are based on.
     ///
     /// # Errors
-    /// When a file cannot be read or lacks a figure.
+    /// A file cannot be read, or lacks a figure.
     pub(super) fn add_to(&self, rows: &mut Vec<Row>, folder: &Path) -> Result<Basis> {
         let mut documents: IndexMap<&str, Vec<Value>> = IndexMap::new();
         for (arm, _) in &self.arms {
@@ -130,7 +130,7 @@ impl Counted {
 }
 
 impl Figure {
-    /// The values in all documents of an arm; null is a value that is missing.
+    /// The values in all documents of an arm. Null means that a value is missing.
     fn values(&self, documents: &[Value], key: &str) -> Result<Vec<Option<f64>>> {
         let at = self.at.replace("{key}", key);
         let mut values = Vec::new();
@@ -147,7 +147,7 @@ impl Figure {
             let list = found.as_array().map_or(std::slice::from_ref(found), Vec::as_slice);
             for value in list {
                 let number = value.as_f64().map(|number| number / by / self.scale);
-                ensure!(number.is_some() || value.is_null(), "at {at} is no number: {value}");
+                ensure!(number.is_some() || value.is_null(), "at {at} is not a number: {value}");
                 values.push(number);
             }
         }
@@ -171,7 +171,7 @@ impl Figure {
     }
 }
 
-/// The median of the ratios, one by one, with the least and the greatest; nothing where a value is
+/// The median of the ratios, value by value, with the least and the greatest; nothing if a value is
 /// missing.
 fn spread(main: &[Option<f64>], reference: &[Option<f64>]) -> Option<Ratio> {
     let ratios: Option<Vec<f64>> =
@@ -213,7 +213,7 @@ mod tests {
         let documents = [json!({"t": "fast", "none": []})];
         for (at, message) in [
             ("/u", "there is nothing at /u"),
-            ("/t", "at /t is no number: \"fast\""),
+            ("/t", "at /t is not a number: \"fast\""),
             ("/none", "the list at /none is empty"),
         ] {
             let error = format!("{:#}", figure(at, "").values(&documents, "").unwrap_err());

@@ -1,5 +1,5 @@
-//! `steer-bench results`: docs/results.md, made from the archived runs. Each run's `run.toml` says
-//! what was asked and which figures answer it; the figures are the archive's own.
+//! `steer-bench results`: makes docs/results.md from the archived runs. Each run's `run.toml` says
+//! what was asked and which figures answer it. The figures come from the archive.
 
 mod ab;
 mod basis;
@@ -26,15 +26,15 @@ pub struct ResultsOptions {
     pub runs: PathBuf,
     /// Write the page here; - prints it.
     pub out: PathBuf,
-    /// Write nothing, and fail if the page is not what the runs come to.
+    /// Write nothing, and fail if the page does not match the runs.
     pub check: bool,
 }
 
 /// Writes the page, or checks it.
 ///
 /// # Errors
-/// When a run cannot be read, its run.toml asks for what it does not have, the page cannot be
-/// written, or is stale.
+/// A run cannot be read or lacks what its run.toml asks for, or the page is stale or cannot be
+/// written.
 pub fn run(options: &ResultsOptions) -> Result<()> {
     let page = page(&options.runs)?;
     let place = options.out.display();
@@ -43,7 +43,7 @@ pub fn run(options: &ResultsOptions) -> Result<()> {
     } else if options.check {
         let found =
             fs::read_to_string(&options.out).with_context(|| format!("cannot read {place}"))?;
-        ensure!(found == page, "{place} is stale: `steer-bench results` makes it anew");
+        ensure!(found == page, "{place} is stale: run `steer-bench results`");
     } else {
         write_whole(&options.out, &page)?;
         println!("{place}");
@@ -54,7 +54,7 @@ pub fn run(options: &ResultsOptions) -> Result<()> {
 /// The page of all runs in a folder.
 ///
 /// # Errors
-/// When a run cannot be read, or its run.toml asks for what it does not have.
+/// A run cannot be read, or lacks what its run.toml asks for.
 pub fn page(folder: &Path) -> Result<String> {
     let runs = Run::all(folder)?;
     page::page(&runs)

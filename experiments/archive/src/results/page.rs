@@ -34,14 +34,14 @@ chooses the CPU (RSS); in *explicit*, a rule does (ntuple).
 [statistics.md](statistics.md) has the method.
 ";
 
-/// What stands above the headlines.
+/// The text above the headlines.
 const RULE: &str = "\
-Only runs of ten rounds or more, and counted figures, stand here. The rest is below.\n\n";
+A headline needs ten rounds or more, or counted figures. All other results are below.\n\n";
 
 /// The whole page.
 ///
 /// # Errors
-/// When a run does not have the figures that it is asked for.
+/// A run does not have the figures that are asked for.
 pub(super) fn page(runs: &[Run]) -> Result<String> {
     let mut answers = Vec::new();
     for run in runs {
@@ -100,7 +100,7 @@ impl Answer<'_> {
     }
 }
 
-/// The figures that may stand by themselves.
+/// The table of headlines.
 fn headlines(answers: &[Answer]) -> String {
     let mut lines = String::new();
     for Answer { run, question, rows, .. } in answers.iter().filter(|a| a.question.headline) {
@@ -137,7 +137,7 @@ fn link(run: &Run) -> String {
     format!("../experiments/runs/{}/", run.name)
 }
 
-/// A run: what was typed, where, and when.
+/// A run: its commands, machine and day.
 fn about(run: &Run) -> Result<String> {
     let mut files: Vec<&str> =
         run.questions.iter().flat_map(|it| &it.ab).map(|it| it.file.as_str()).collect();

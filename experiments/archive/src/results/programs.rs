@@ -20,8 +20,8 @@ pub(super) struct Programs {
     /// The workload or placement, as in `pipe/one`, and what the page calls it.
     of: String,
     case: String,
-    /// The programs whose instructions per run are shown; where it is absent, those of all programs
-    /// together are, per wake-up.
+    /// The programs to show, each with its instructions per run. If absent, the row shows all
+    /// programs together, in instructions per wake-up.
     #[serde(default)]
     each: Vec<String>,
 }
@@ -30,7 +30,7 @@ impl Programs {
     /// Adds a row for each program, or one for all.
     ///
     /// # Errors
-    /// When a file cannot be read, or lacks the workload or a program.
+    /// A file cannot be read, or lacks the workload or a program.
     pub(super) fn add_to(&self, rows: &mut Vec<Row>, folder: &Path) -> Result<()> {
         let row = |figure: String| Row { case: self.case.clone(), figure, ..Row::default() };
         let mut all = row("instructions in its BPF programs, per wake-up".to_owned());

@@ -1,4 +1,4 @@
-//! Figures that no result holds: quoted from a run's README, or counted from its list of intervals.
+//! Figures that no result has: quoted from a run's README, or counted from its list of intervals.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,11 @@ use steer_stats::Ratio;
 use super::row::{Outcome, Row, Side};
 use super::words;
 
-/// Figures of which the README is the only record. Each must stand there.
+/// Figures that only the README records. The README must contain each of them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Quoted {
-    /// Rounds, as the README tells.
+    /// Rounds, according to the README.
     pub(super) rounds: usize,
     #[serde(rename = "row")]
     rows: Vec<QuotedRow>,
@@ -28,7 +28,7 @@ struct QuotedRow {
     #[serde(default)]
     case: String,
     figure: String,
-    /// By arm, as the README shows them.
+    /// By arm, as written in the README.
     values: Vec<(String, String)>,
     /// By pair of arms: median, and the ends of the 95 % interval.
     #[serde(default)]
@@ -40,7 +40,7 @@ impl Quoted {
     /// The figures.
     ///
     /// # Errors
-    /// When the README lacks one of them.
+    /// The README lacks one of them.
     pub(super) fn rows(&self, folder: &Path) -> Result<Vec<Row>> {
         let path = folder.join("README.md");
         let place = path.display();
@@ -67,7 +67,7 @@ impl Quoted {
     }
 }
 
-/// Intervals of arms that were the same: by seed and metric `[median, low, high]`, or null.
+/// Intervals between equal arms: by seed and metric `[median, low, high]`, or null.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Equal {
@@ -75,10 +75,10 @@ pub(super) struct Equal {
 }
 
 impl Equal {
-    /// Adds how many intervals include 1, of each metric and of all; gives the number of runs.
+    /// Adds how many intervals include 1, per metric and in all. Returns the number of runs.
     ///
     /// # Errors
-    /// When the file cannot be read or holds something else.
+    /// The file cannot be read, or has something else.
     pub(super) fn add_to(&self, rows: &mut Vec<Row>, folder: &Path) -> Result<usize> {
         type Seeds = IndexMap<String, IndexMap<String, Option<[f64; 3]>>>;
         let path = folder.join(&self.file);

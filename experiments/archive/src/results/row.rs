@@ -1,4 +1,4 @@
-//! A figure in the page's tables: what it is, its value under each arm, and what it comes to.
+//! A row in the page's tables: what the figure is, its value under each arm, and the comparison.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use steer_stats::Ratio;
 /// A figure.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Row {
-    /// Which of several cases; empty where there is one only.
+    /// Which of several cases; empty if there is only one.
     pub(super) case: String,
-    /// Steering mode; empty where that plays no part.
+    /// Steering mode; empty if it does not matter.
     pub(super) steering: String,
     /// What the figure is, with its unit.
     pub(super) figure: String,
@@ -81,7 +81,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A table of rows. Columns that no row fills are left out.
+/// A table of rows, without columns that no row fills.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut arms: Vec<&str> = Vec::new();
     let mut pairs: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! An archived run as its `run.toml` describes it: what was asked, and which of its figures answer.
+//! An archived run as its `run.toml` describes it: what was asked, and which figures answer it.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -27,14 +27,14 @@ pub(super) struct Run {
     /// The folder.
     #[serde(skip)]
     pub(super) folder: PathBuf,
-    /// What it is called.
+    /// Its title.
     pub(super) title: String,
     /// The commit that was measured.
     pub(super) commit: String,
-    /// What was typed; where it is absent, its results tell.
+    /// The commands; if absent, its results have them.
     #[serde(default)]
     pub(super) commands: Vec<String>,
-    /// Kernel and machine; where it is absent, its results tell.
+    /// Kernel and machine; if absent, its results have them.
     #[serde(default)]
     pub(super) machine: Option<String>,
     /// What was asked.
@@ -46,13 +46,14 @@ pub(super) struct Run {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
-    /// Part of the page.
+    /// The part of the page where it appears.
     pub(super) group: Group,
     pub(super) asks: String,
-    /// What a reader has to know besides, in plain words and without figures.
+    /// What else a reader must know, in plain words and without figures.
     #[serde(default)]
     pub(super) note: Option<String>,
-    /// Whether it stands at the top of the page: with ten rounds or more, or counted.
+    /// Whether it appears at the top of the page. This needs ten rounds or more, or counted
+    /// figures.
     #[serde(default)]
     pub(super) headline: bool,
     /// Figures of A/B results.
@@ -64,15 +65,15 @@ pub(super) struct Question {
     /// What BPF programs cost.
     #[serde(default)]
     pub(super) programs: Vec<Programs>,
-    /// Figures of which the run's README is the only record.
+    /// Figures that only the run's README records.
     #[serde(default)]
     pub(super) quoted: Option<Quoted>,
-    /// Intervals of arms that were the same.
+    /// Intervals between equal arms.
     #[serde(default)]
     pub(super) equal: Option<Equal>,
 }
 
-/// Parts of the page, in their order.
+/// The parts of the page, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Group {
@@ -92,7 +93,7 @@ pub(super) enum Group {
 }
 
 impl Group {
-    /// All of them, with their headings.
+    /// All parts, with their headings.
     pub(super) const ALL: [(Self, &'static str); 13] = [
         (Self::Placement, "Placement"),
         (Self::Latency, "RPC latency"),
@@ -111,10 +112,10 @@ impl Group {
 }
 
 impl Question {
-    /// The figures, and what they rest on.
+    /// The figures, and what they are based on.
     ///
     /// # Errors
-    /// When the run does not have them.
+    /// The run does not have the figures.
     pub(super) fn answer(&self, folder: &Path) -> Result<(Vec<Row>, Basis)> {
         let mut rows = Vec::new();
         let mut basis = None;
@@ -147,7 +148,7 @@ impl Question {
         let basis = basis.with_context(|| format!("{:?} has no figures", self.asks))?;
         ensure!(
             !self.headline || basis.carries_headline(),
-            "{:?} is a headline: that needs {HEADLINE_ROUNDS} rounds, or figures that were counted",
+            "{:?} is a headline: that needs {HEADLINE_ROUNDS} rounds, or counted figures",
             self.asks
         );
         Ok((rows, basis))
@@ -158,7 +159,7 @@ impl Run {
     /// All runs in a folder: the newest day first, then by name.
     ///
     /// # Errors
-    /// When the folder cannot be read, or a run in it is not described.
+    /// The folder cannot be read, or a run in it has no valid description.
     pub(super) fn all(folder: &Path) -> Result<Vec<Self>> {
         let place = folder.display();
         let entries = fs::read_dir(folder).with_context(|| format!("cannot read {place}"))?;

@@ -2,7 +2,7 @@
 
 use steer_result::metrics::{self, Metric};
 
-/// Metric, its words, stored values in one that is shown, decimals.
+/// Metric, its name on the page, stored units per shown unit, decimals.
 const WORDS: [(&str, &str, f64, usize); 20] = [
     ("local_share", "long-flow bytes copied near the NIC, share", 1.0, 3),
     ("home_share", "long-flow bytes copied on the CPU whose softirq handled them, share", 1.0, 3),
@@ -26,7 +26,7 @@ const WORDS: [(&str, &str, f64, usize); 20] = [
     ("pure_acks", "segments that only acknowledge, per second", 1.0, 0),
 ];
 
-/// What a metric is called.
+/// The name of a metric on the page.
 pub(super) fn name(metric: &Metric) -> String {
     let own = WORDS.iter().find(|(name, ..)| *name == metric.name);
     own.map_or_else(

@@ -35,12 +35,13 @@ pub(crate) struct AbArgs {
     #[arg(long, alias = "worlds", value_name = "LIST", value_parser = choice(mode), value_delimiter = ',', default_value = "auto,hash,explicit")]
     pub(crate) steering: Vec<Steering>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
-    /// scheduler, or scx_steer with a policy (bring programs and files into a guest with --with, they
-    /// are in /bin). What follows a + is set for this arm's samples alone, as an operator would, and put
-    /// back: default+rfs. There are +rfs; +irqbalance; +xps, each queue's interrupts and XPS on one
-    /// CPU of the NIC's node; +nopause, no Ethernet pause frames; +shallow-idle, no idle state that
-    /// takes longer to leave than the first that does not poll. Ratios are of scx_steer to the others;
-    /// of the last arm, where it is not named.
+    /// scheduler, or for scx_steer with a policy. --with puts programs and files into the guest's
+    /// /bin. A setting after a + applies to the samples of this arm only, and is put back
+    /// afterwards: default+rfs. The settings: +rfs; +irqbalance; +xps (each queue's interrupts and
+    /// XPS on one CPU of the NIC's node); +nopause (no Ethernet pause frames); +shallow-idle (no
+    /// idle state with a longer exit latency than the first one that does not poll). Ratios compare
+    /// scx_steer with the other arms. Without an arm called scx_steer, they compare the last arm
+    /// with the others.
     #[arg(
         long,
         value_name = "LIST",
@@ -48,14 +49,14 @@ pub(crate) struct AbArgs {
         default_value = "default,scx_steer,pinned"
     )]
     pub(crate) arms: Vec<Arm>,
-    /// Measure the first other arm a second time, as the arm `again`: its ratio to the first time
-    /// shows the noise between equal arms, next to the effect.
+    /// Measure the first other arm a second time, as the arm `again`. Its ratio to the first time
+    /// shows the noise between equal arms, beside the effect.
     #[arg(long)]
     pub(crate) a_a: bool,
-    /// An option for scx_steer in its arm; may be repeated.
+    /// An option for scx_steer in its arm. May be repeated.
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) steer_arg: Vec<String>,
-    /// Seed of the order of arms and of the source ports.
+    /// Seed for the order of arms and for the source ports.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Folder for result.json, report.html and the guest's console.
@@ -95,24 +96,24 @@ impl TryFrom<AbArgs> for AbPlan {
 fn mode(mode: Steering) -> &'static str {
     match mode {
         Steering::Auto => {
-            "The driver's own spread of IRQs and XPS; the tap sends a flow to the queue the guest last \
-             sent it from. The home follows the thread, as with perfect aRFS"
+            "A flow's packets follow its thread, as with perfect aRFS: the tap sends a flow to the queue \
+             that the guest last sent it from. IRQs and XPS stay as the driver sets them"
         }
         Steering::Hash => {
-            "A hash of the flow chooses the queue, as with RSS; the queues' IRQs are pinned on their \
-             NIC's node, as an operator's affinity script does"
+            "A hash of the flow chooses the queue, as with RSS. The queues' IRQs are pinned to CPUs of \
+             the NIC's node, as an operator's script would do"
         }
         Steering::Explicit => {
-            "A rule chooses the queue (the client's port), as with ntuple filters; IRQs as for `hash`"
+            "A rule on the client's port chooses the queue, as with ntuple filters. IRQs as in `hash`"
         }
         Steering::Spread => {
-            "A hash of the flow chooses the queue, and the driver's spread of IRQs over all CPUs stays: \
-             half of the homes are on the other node, and fixed there"
+            "As `hash`, but the IRQs stay spread over all CPUs, as the driver sets them. So half of the \
+             flows are processed on the other node, and stay there"
         }
     }
 }
 
-/// `steer-bench ab`, as a command line of its own.
+/// The flags of `steer-bench ab`, without the program's name.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, args_override_self = true)]
 struct AbLine {
@@ -120,10 +121,10 @@ struct AbLine {
     args: AbArgs,
 }
 
-/// What a command line of `steer-bench ab` asks for, from after the subcommand's name on.
+/// The plan of a command line of `steer-bench ab`. The line starts after the subcommand's name.
 ///
 /// # Errors
-/// In a line, without hints for a command line that nobody typed.
+/// One line, without clap's hints: nobody typed this command line.
 pub(crate) fn plan(line: &[String]) -> Result<AbPlan> {
     let parsed =
         AbLine::try_parse_from(line).map_err(|error| Error::msg(brief(&error.to_string())))?;

@@ -19,13 +19,13 @@ Examples:
   steer-bench agent --key-file steer.key --listen 10.0.0.2:5299
   steer-bench ab --agent 10.0.0.2:5299 --key-file steer.key --nic eth0    # on the other host")]
 pub(crate) struct AgentArgs {
-    /// Where to listen for a runner. An address of the measured network is safest.
+    /// Where to listen for the host that measures. An address of the measured network is safest.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5299")]
     pub(crate) listen: SocketAddr,
-    /// File with the key. The runner must hold the same key.
+    /// File with the key. The other host must have the same key.
     #[arg(long, value_name = "FILE", required_unless_present = "new_key")]
     pub(crate) key_file: Option<PathBuf>,
-    /// Longest traffic that a runner may ask for, including warm-up, in seconds.
+    /// Longest traffic that the other host may ask for, including warm-up, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = Seconds::positive)]
     pub(crate) max_duration: Seconds,
     /// Write a new key to this file, and exit. The file must not exist.
@@ -37,7 +37,7 @@ impl AgentArgs {
     /// Serves until the process is stopped, or writes a key.
     ///
     /// # Errors
-    /// When the key cannot be read or created, or the port is taken.
+    /// The key cannot be read or created, or the port is taken.
     pub(crate) fn run(self) -> Result<()> {
         let Self { listen, key_file, max_duration, new_key } = self;
         if let Some(path) = new_key {

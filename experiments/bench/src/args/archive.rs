@@ -12,18 +12,18 @@ Examples:
   steer-bench archive target/demo --to experiments/runs/2026-11-24-demo
   steer-bench archive one.json two.json --to experiments/runs/2026-11-24-two
 
-A result is kept as two files: NAME.json, readable, has all but the samples; NAME.samples.jsonl.gz
-has a sample per line. `table`, `report` and `compare` read them as they are: name NAME.json, or the
-folder of a result.json. Other JSON is kept as NAME.json.gz. README.md and run.toml are begun with
-what the results tell; write down there what was asked and found.")]
+A result becomes two files: NAME.json has everything except the samples, and NAME.samples.jsonl.gz
+has one sample per line. `table`, `report` and `compare` read them: name NAME.json, or the folder of
+a result.json. Other JSON becomes NAME.json.gz. README.md and run.toml start with what the results
+record. Complete them: write what was asked and found.")]
 pub(crate) struct ArchiveArgs {
-    /// Results, other JSON files, or folders that `steer-bench ab` or `run` wrote.
+    /// Results, other JSON files, or folders from `steer-bench ab` or `run`.
     #[arg(value_name = "RESULT.JSON|DIR", required = true)]
     pub(crate) sources: Vec<PathBuf>,
     /// The folder to make. It must not exist.
     #[arg(long, value_name = "DIR")]
     pub(crate) to: PathBuf,
-    /// The commit that was measured [default: the one that is checked out here].
+    /// The commit that was measured [default: the commit that is checked out here].
     #[arg(long, value_name = "ID")]
     pub(crate) commit: Option<String>,
 }

@@ -14,8 +14,8 @@ pub(crate) struct TestArgs {
     /// Run only the checks whose names contain this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) only: String,
-    /// Make a new record of program sizes for this kernel (experiments/program-sizes.json, below the
-    /// current folder) instead of comparing with it.
+    /// Record the program sizes for this kernel (in experiments/program-sizes.json, below the
+    /// current folder) instead of comparing with them.
     #[arg(long)]
     pub(crate) record: bool,
     #[command(flatten)]
@@ -36,7 +36,7 @@ impl TryFrom<TestArgs> for TestOptions {
 /// Flags of `steer-bench lab soak`.
 #[derive(Debug, Args)]
 pub(crate) struct SoakArgs {
-    /// How long.
+    /// Duration in minutes.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) minutes: u32,
     #[command(flatten)]

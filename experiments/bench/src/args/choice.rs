@@ -1,4 +1,4 @@
-//! Flags that take one of a few words. The help describes each word.
+//! Flags with a fixed set of words as values. The help describes each word.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use steer_ground::word::Word;

@@ -43,7 +43,7 @@ pub(crate) struct ClientArgs {
     /// Bytes of a long flow that become due at once.
     #[arg(long, value_name = "SIZE", default_value = "256KiB", value_parser = chunk)]
     pub(crate) long_chunk: Size,
-    /// RPC connections. Each has at most one request outstanding. Each 4000 connections to one
+    /// RPC connections. Each has at most one request outstanding. Every 4000 connections to one
     /// address of --server use their own port there.
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = value_parser!(u32).range(0..=i64::from(MOST_RPC)))]

@@ -43,8 +43,7 @@ impl DetArgs {
     /// Runs one seed once, or the self-test.
     ///
     /// # Errors
-    /// When a run fails, or the self-test finds that runs of one seed differ or runs of two seeds
-    /// do not.
+    /// A run fails, or the self-test finds that runs of one seed differ or runs of two seeds do not.
     pub(crate) fn run(self) -> Result<()> {
         match self.command {
             Some(DetCommand::Selftest(SelftestArgs { runs, run })) => {
@@ -58,7 +57,7 @@ impl DetArgs {
 /// One run.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Seed of the run: shifts the start against the timer ticks, and chooses the source ports.
+    /// Seed of the run. It shifts the start against the timer ticks and chooses the source ports.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..1_000_000))]
     pub(crate) seed: u32,
     /// The scheduler: scx_steer, default (the kernel's own), pinned (the kernel's own, with the
@@ -69,9 +68,9 @@ pub(crate) struct RunArgs {
     /// What runs in the guest.
     #[arg(long, value_name = "NAME", value_parser = choice(workload), default_value = Workload::Traffic.word())]
     pub(crate) workload: Workload,
-    /// Report also what each BPF program costs: its runs, and the instructions per run, from the
-    /// kernel's bpf_stats. Counting costs instructions itself, so the other figures of such a run
-    /// differ from those of a run without it.
+    /// Also report what each BPF program costs: its runs, and the instructions per run, from the
+    /// kernel's bpf_stats. Counting takes instructions, too, so the other figures differ from those
+    /// of a run without it.
     #[arg(long)]
     pub(crate) bpf_stats: bool,
     #[command(flatten)]
@@ -92,7 +91,7 @@ fn workload(workload: Workload) -> &'static str {
             "Long flows, RPCs and a hog per node, from one NIC of the guest to the other"
         }
         Workload::Rpcs => {
-            "As traffic, without long flows: the instructions of an RPC where there is nothing to steer"
+            "As traffic, without long flows: the instructions of an RPC if there is nothing to steer"
         }
         Workload::Overload => {
             "As traffic, with three more hogs per CPU, some of them nice: how long a thread must wait"

@@ -8,10 +8,10 @@ use steer_ab::experiment::ExperimentOptions;
 /// Flags of `steer-bench run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Results lie in DIR/EXPERIMENT/POINT, the report across the points in
-DIR/EXPERIMENT/report.html. After an interruption the same command goes on where it stopped.
+Results go to DIR/EXPERIMENT/POINT, and the report across the points to
+DIR/EXPERIMENT/report.html. After an interruption, the same command continues where it stopped.
 
-Exit codes: 0 all points are measured, or skipped with a reason; 1 one failed.
+Exit codes: 0 all points were measured, or skipped with a reason; 1 a point failed.
 
 Examples:
   steer-bench run experiments/specs --smoke
@@ -21,17 +21,18 @@ pub(crate) struct RunArgs {
     /// Spec files, or folders of them.
     #[arg(required = true, value_name = "PATHS")]
     pub(crate) specs: Vec<PathBuf>,
-    /// See that everything runs: of each experiment only the last point, in one world, its arms
-    /// (default and scx_steer, if it names none) once each, for two seconds. The figures mean nothing.
+    /// Check that everything runs: measure only the last point of each experiment, in one steering
+    /// mode, each arm once, for two seconds. The figures mean nothing. An experiment that names no
+    /// arms runs default and scx_steer.
     #[arg(long)]
     pub(crate) smoke: bool,
-    /// Check the files and print the runs they come to; measure nothing.
+    /// Check the files and print their runs; measure nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Folder for the results.
     #[arg(long, value_name = "DIR", default_value = "target/experiments")]
     pub(crate) out: PathBuf,
-    /// Options for every run, before those of the files; as of `steer-bench ab`.
+    /// Options of `steer-bench ab` for every run. They override those of the files.
     #[arg(last = true, value_name = "OPTIONS")]
     pub(crate) options: Vec<String>,
 }

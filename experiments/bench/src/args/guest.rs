@@ -13,7 +13,7 @@ use super::choice::choice;
 /// Where kernels come from and where they are kept.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SourceArgs {
-    /// Folder of downloaded kernels. A kernel in it needs no network.
+    /// Folder of downloaded kernels. Kernels in it are not downloaded again.
     #[arg(long, value_name = "DIR", default_value = "target/lab/kernels")]
     pub(crate) kernel_cache: PathBuf,
     /// Debian mirror to fetch kernels from [default: the one this machine's apt uses].
@@ -41,12 +41,12 @@ pub(crate) struct GuestArgs {
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     #[arg(value_parser = value_parser!(u32).range(512..=1 << 20))]
     pub(crate) node_memory: u32,
-    /// NUMA nodes of the guest that have a NIC. With several NICs, connections go to them in turns;
-    /// those of --rpc-tool all go to the first.
+    /// NUMA nodes of the guest that have a NIC. With several NICs, connections use them in turns,
+    /// but the connections of an --rpc-tool other than builtin all use the first.
     #[arg(long, value_name = "NODES", value_parser = choice(nics), default_value = Nics::default().word())]
     pub(crate) nics: Nics,
-    /// The scx_steer program to test. The file must be called scx_steer [default: the one beside
-    /// this program].
+    /// The scx_steer program to test. The file must be called scx_steer [default: scx_steer in this
+    /// program's folder].
     #[arg(long, value_name = "PATH")]
     pub(crate) scx_steer: Option<PathBuf>,
     /// Another program to put into the guest's /bin. May be repeated.
@@ -77,7 +77,7 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<String>,
 }
 
-/// Describes the places of NICs, for the help.
+/// Describes which nodes have NICs, for the help.
 fn nics(nics: Nics) -> &'static str {
     match nics {
         Nics::LastNode => "Only the last node",

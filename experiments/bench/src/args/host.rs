@@ -1,4 +1,4 @@
-//! The flags for measuring this host rather than a guest.
+//! The flags for measuring this host instead of a guest.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use clap::Args;
 use steer_ab::HostOptions;
 use steer_ground::cpus::CpuList;
 
-/// Flags for measuring this host rather than a guest.
+/// Flags for measuring this host instead of a guest.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Measuring this host")]
 pub(crate) struct HostArgs {
-    /// Measure this host, with traffic from the host where `steer-bench agent` waits. Its address
-    /// must be the one on the measured network. Commands of arms are looked for in PATH and among
-    /// the files of --with.
+    /// Measure this host, with traffic from the host where `steer-bench agent` runs. Give that host's
+    /// address on the measured network. Commands of arms are looked up in PATH and among the files of
+    /// --with.
     #[arg(long, value_name = "HOST:PORT", requires_all = ["key_file", "nic"])]
     #[arg(conflicts_with_all = ["steering", "kernel", "shape", "node_memory", "nics", "setup_guest", "setup_peer"])]
     pub(crate) agent: Option<String>,
-    /// The agent's key.
+    /// File with the agent's key.
     #[arg(long, value_name = "FILE", requires = "agent")]
     pub(crate) key_file: Option<PathBuf>,
-    /// The NIC that the traffic comes in by.
+    /// The NIC that carries the traffic.
     #[arg(long, value_name = "NAME", requires = "agent")]
     pub(crate) nic: Option<String>,
     /// CPUs of the long-flow threads in the pinned arm [default: those local to the NIC].
@@ -31,10 +31,10 @@ pub(crate) struct HostArgs {
 }
 
 impl HostArgs {
-    /// What they say, if this host is to be measured.
+    /// The options, if this host is to be measured.
     pub(crate) fn options(self) -> Option<HostOptions> {
         let Self { agent, key_file, nic, pin_long, pin_rpc } = self;
-        // The three come together, or not at all.
+        // clap accepts these three only together.
         Some(HostOptions { agent: agent?, key_file: key_file?, nic: nic?, pin_long, pin_rpc })
     }
 }

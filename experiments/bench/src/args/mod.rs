@@ -1,5 +1,5 @@
-//! What stands on the command line, and how it becomes what the other crates work with: each file
-//! has the flags of a subcommand, or of a group that several share, and their conversion.
+//! The flags, and their conversion to the plain values of the other crates. Each file has the flags
+//! of a subcommand, or of a group that several subcommands share.
 
 pub(crate) mod ab;
 pub(crate) mod agent;

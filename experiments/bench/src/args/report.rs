@@ -18,18 +18,18 @@ Examples:
   steer-bench report result.json --markdown - | gh issue comment 7 --body-file -
   steer-bench report result.json --csv samples.csv
 
-An experiment's page has a figure across its points, beside what papers state. The CSV has a row per
-world, arm, metric and round, of an experiment also per point; values are in the unit of
-`steer-bench schema`, and empty where the metric could not be measured.")]
+An experiment's page has figures across its points, beside what papers state. The CSV has a row per
+steering mode (the column `world`), arm, metric and round; for an experiment, also per point. Values
+are in the unit of `steer-bench schema`, and empty if the metric could not be measured.")]
 pub(crate) struct ReportArgs {
-    /// The result to show, plain or archived, or the folder of one; or the folder of an experiment that
+    /// The result to show (plain, archived, or its folder), or the folder of an experiment that
     /// `steer-bench run` measured.
     #[arg(value_name = "RESULT.JSON|DIR")]
     pub(crate) result: PathBuf,
     /// Write the page here [default: report.html, unless another output is asked for].
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Write Markdown here: verdict, tables, machine, workload; - prints it.
+    /// Write Markdown here (verdict, tables, machine, workload); - prints it.
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
     /// Write every sample here as CSV; - prints it.
@@ -52,8 +52,8 @@ Examples:
   steer-bench compare A.json B.json --markdown > comparison.md
   steer-bench compare A.json B.json --json | jq '.worlds.hash.scx_steer.rpc_p99'
 
-The two runs are not interleaved. The intervals count the noise between rounds; they cannot count
-what changed between the runs. Where that matters, run both as arms of one `steer-bench ab`.")]
+The two runs are not interleaved. The intervals cover the noise between rounds, not what else changed
+between the runs. If that matters, run both as arms of one `steer-bench ab`.")]
 pub(crate) struct CompareArgs {
     /// The run to compare with.
     #[arg(value_name = "A.JSON")]
@@ -73,7 +73,7 @@ impl CompareArgs {
     /// Prints the comparison.
     ///
     /// # Errors
-    /// When a file cannot be read or is no result, or the two have nothing in common.
+    /// A file cannot be read or is not a result, or the two have nothing in common.
     pub(crate) fn run(&self) -> Result<()> {
         let comparison = Comparison::read(&self.a, &self.b)?;
         if self.json {
@@ -88,7 +88,7 @@ impl CompareArgs {
 /// Flags of `steer-bench table`.
 #[derive(Debug, Args)]
 pub(crate) struct TableArgs {
-    /// The result to show, plain or archived, or its folder.
+    /// The result to show: plain, archived, or its folder.
     #[arg(value_name = "RESULT.JSON|DIR")]
     pub(crate) result: PathBuf,
     /// Print Markdown, for issues and READMEs.
@@ -100,7 +100,7 @@ impl TableArgs {
     /// Prints the tables of a result.
     ///
     /// # Errors
-    /// When the file cannot be read or is no result.
+    /// The file cannot be read or is not a result.
     pub(crate) fn run(&self) -> Result<()> {
         print!("{}", steer_result::table(&AbResult::read(&self.result)?, style(self.markdown)));
         Ok(())

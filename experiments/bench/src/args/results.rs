@@ -13,7 +13,7 @@ Examples:
   steer-bench results --check
   steer-bench results --out - | less
 
-experiments/runs/README.md says what a run.toml has.")]
+experiments/runs/README.md describes run.toml.")]
 pub(crate) struct ResultsArgs {
     /// The folder of the archived runs.
     #[arg(long, value_name = "DIR", default_value = "experiments/runs")]
@@ -21,7 +21,7 @@ pub(crate) struct ResultsArgs {
     /// Write the page here; - prints it.
     #[arg(long, value_name = "FILE", default_value = "docs/results.md")]
     pub(crate) out: PathBuf,
-    /// Write nothing, and fail if the page is not what the runs come to.
+    /// Write nothing, and fail if the page does not match the runs.
     #[arg(long)]
     pub(crate) check: bool,
 }

@@ -38,7 +38,7 @@ pub(crate) struct ServerArgs {
     /// Port of the RPC service.
     #[arg(long, value_name = "PORT", default_value_t = RPC_PORT)]
     pub(crate) rpc_port: u16,
-    /// Expected number of RPC connections. Each 4000 share a port. The second port is 6801 above
+    /// Expected number of RPC connections. Every 4000 share a port. The second port is 6801 above
     /// --rpc-port, and the others follow it.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) rpc_connections: u32,

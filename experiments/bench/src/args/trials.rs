@@ -17,7 +17,7 @@ pub(crate) struct NeutralArgs {
     /// Rounds. In each, every program is timed once under each scheduler.
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) pairs: u32,
-    /// The schedulers, as for `ab`. The others are compared with the first.
+    /// The schedulers, named as for `ab`. The others are compared with the first.
     #[arg(
         long,
         value_name = "ARM,...",
@@ -43,7 +43,7 @@ pub(crate) struct AdaptArgs {
     /// moves once.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(crate) rounds: u16,
-    /// The schedulers, as for `ab`.
+    /// The schedulers, named as for `ab`.
     #[arg(
         long,
         value_name = "ARM,...",

@@ -1,4 +1,4 @@
-//! The flags for the traffic, and what runs beside it.
+//! The flags for the traffic, and for the work beside it.
 
 use anyhow::{Context, Error, Result};
 use clap::builder::ArgPredicate;
@@ -12,59 +12,60 @@ use steer_traffic::stage::Stage;
 
 use super::choice::{choice, reads, way};
 
-/// Traffic, and what runs beside it; the same in every arm.
+/// Traffic and the work beside it, the same in every arm.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WorkloadArgs {
-    /// Long flows.
+    /// Number of long flows.
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) long_flows: u16,
-    /// Rate of each. Unlimited flows make the emulator's noise drown every difference; with --agent
-    /// they are the default.
+    /// Rate of each long flow, or max. In the lab, unlimited flows make the emulator's noise larger
+    /// than any difference. With --agent, the default is max.
     #[arg(long, value_name = "RATE", default_value = "40Mbit")]
     #[arg(default_value_if("agent", ArgPredicate::IsPresent, "max"))]
     pub(crate) long_rate: String,
     /// Program that sends and receives the long flows.
     #[arg(long, value_name = "TOOL", value_parser = choice(long_tool), default_value = "builtin")]
     pub(crate) long_tool: LongTool,
-    /// Which way the long flows go.
+    /// Direction of the long flows.
     #[arg(long, value_name = "WAY", value_parser = choice(way), default_value = Direction::default().word())]
     pub(crate) long_direction: Direction,
-    /// What the measured machine does with the payload of long flows that come in.
+    /// What the measured machine does with the payload of incoming long flows.
     #[arg(long, value_name = "HOW", value_parser = choice(reads), default_value = Reads::default().word())]
     pub(crate) long_reads: Reads,
     /// Send the long flows without copying them (MSG_ZEROCOPY).
     #[arg(long)]
     pub(crate) long_zerocopy: bool,
-    /// RPC connections, each with one request outstanding; up to 300000, which need memory in the guest
-    /// (--node-memory).
+    /// RPC connections, up to 300000, each with one request outstanding. Many of them need memory
+    /// in the guest (--node-memory).
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = value_parser!(u32).range(0..=i64::from(MOST_RPC)))]
     pub(crate) rpc_connections: u32,
-    /// RPCs per second of all connections together, which ask in turns and are idle between them; latency
-    /// counts from when a request is due. 0: each asks as soon as it has its reply.
+    /// RPCs per second of all connections together. Connections ask in turns, and are idle in
+    /// between. Latency counts from when a request is due. 0: each connection asks as soon as it
+    /// has its reply.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) rpc_rate: u32,
     /// Bytes of every request and reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     pub(crate) rpc_size: String,
-    /// Programs that serve the RPCs and ask for them. Of redis, nginx and memcached a value or a file of
-    /// the size is asked for.
+    /// Programs that serve the RPCs and send the requests. With redis, nginx and memcached, a
+    /// request gets a value or a file of --rpc-size.
     #[arg(long, value_name = "TOOL", value_parser = choice(rpc_tool), default_value = RpcTool::default().word())]
     pub(crate) rpc_tool: RpcTool,
-    /// Threads on the measured machine that share the RPC connections: instances of redis, workers of
-    /// nginx, threads of memcached.
+    /// Threads on the measured machine that share the RPC connections. With redis, its instances;
+    /// with nginx, its workers; with memcached, its threads.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) rpc_threads: u16,
-    /// Leave out the hogs, one spinning thread per NUMA node.
+    /// Leave out the hogs (one spinning thread per NUMA node).
     #[arg(long)]
     pub(crate) no_hogs: bool,
-    /// Let the load shift within each sample, which then consists of equal parts, each with its own
+    /// A stage of a shifting load. The stages divide each sample into equal parts. Each has its own
     /// number of long flows, RPC connections, or hogs per NUMA node, like "long-flows=0
-    /// rpc-connections=32 hogs=2". What a stage leaves out is as the other flags say; the warm-up is
-    /// as the first. Repeat for each stage.
+    /// rpc-connections=32 hogs=2". The other flags set the numbers that a stage leaves out. The
+    /// warm-up has the load of the first stage. Repeat for each stage.
     #[arg(long = "stage", value_name = "STAGE")]
     pub(crate) stages: Vec<Stage>,
-    /// Seconds of traffic before each sample, at the least.
+    /// Seconds of traffic before each sample, or more.
     #[arg(long, value_name = "SECONDS", default_value_t = 2)]
     pub(crate) warmup: u32,
     /// Seconds of each sample.
@@ -75,7 +76,7 @@ pub(crate) struct WorkloadArgs {
 impl TryFrom<WorkloadArgs> for Workload {
     type Error = Error;
 
-    /// Fails when the rate or the size cannot be read; names the flag.
+    /// Fails if the rate or the size cannot be parsed. The error names the flag.
     fn try_from(args: WorkloadArgs) -> Result<Self> {
         Ok(Self {
             long_flows: args.long_flows,
@@ -98,7 +99,7 @@ impl TryFrom<WorkloadArgs> for Workload {
     }
 }
 
-/// Who sends the long flows.
+/// Describes the programs for long flows, for the help.
 fn long_tool(tool: LongTool) -> &'static str {
     match tool {
         LongTool::Builtin => "This program",
@@ -106,16 +107,14 @@ fn long_tool(tool: LongTool) -> &'static str {
     }
 }
 
-/// Who serves the RPCs, and who asks.
+/// Describes the programs for RPCs, for the help.
 fn rpc_tool(tool: RpcTool) -> &'static str {
     match tool {
         RpcTool::Builtin => "This program does both",
-        RpcTool::Redis => {
-            "Instances of redis, asked by redis-benchmark for one value of the size (GET)"
-        }
-        RpcTool::Nginx => "nginx, asked by wrk for one file of the size (GET)",
+        RpcTool::Redis => "Instances of redis. redis-benchmark gets one value of --rpc-size (GET)",
+        RpcTool::Nginx => "nginx. wrk gets one file of --rpc-size (GET)",
         RpcTool::Memcached => {
-            "memcached, asked by this program for a value of the size per connection (get)"
+            "memcached. This program gets a value of --rpc-size per connection (get)"
         }
     }
 }
@@ -128,7 +127,7 @@ mod tests {
     #[derive(Parser)]
     #[command(no_binary_name = true)]
     struct Line {
-        /// What the default of the rate looks at.
+        /// The default of the rate depends on it.
         #[arg(long)]
         agent: bool,
         #[command(flatten)]

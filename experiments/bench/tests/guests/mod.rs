@@ -1,4 +1,4 @@
-//! What tests that boot guests have in common.
+//! Shared by tests that boot guests.
 
 /// Kernels are shared with the other runs of this workspace: fetching one is no part of a test.
 pub(crate) const KERNELS: &str = "../../target/lab/kernels";

@@ -17,7 +17,7 @@ pub(crate) const RUNNER: &str = "10.77.0.1";
 pub(crate) const AGENT: &str = "10.77.0.2";
 pub(crate) const NIC: &str = "veth0";
 
-/// Says so where the test cannot run.
+/// Whether the test can run here; says so if not.
 pub(crate) fn can_measure(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     let observer = cargo_bin!("steer-bench").with_file_name("scx_steer").exists();
@@ -59,7 +59,7 @@ impl Host {
         assert!(self.command("ip").args(arguments.split(' ')).status().unwrap().success());
     }
 
-    /// Command lines of what runs on it, but for what holds it.
+    /// Command lines of the processes on it, except the one that holds the namespace.
     pub(crate) fn processes(&self) -> Vec<String> {
         let net = |id: &str| fs::read_link(format!("/proc/{id}/ns/net")).ok();
         let here = net(&self.id());
@@ -150,7 +150,7 @@ impl Pair {
         (status, errors)
     }
 
-    /// Waits until nothing runs on either host but the agent.
+    /// Waits until only the agent runs on the two hosts.
     pub(crate) fn settles(&self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {

@@ -37,7 +37,7 @@ impl Running {
         self.0.wait().unwrap().code()
     }
 
-    /// Ends it; gives what it said after `ready`.
+    /// Ends it; returns what it printed after `ready`.
     pub(crate) fn last_words(mut self) -> String {
         self.signal("-TERM");
         let mut words = String::new();
@@ -54,7 +54,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Ports nobody uses right now.
+    /// Ports that are free right now.
     pub(crate) fn free() -> Self {
         let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let [long, long_out, rpc] =

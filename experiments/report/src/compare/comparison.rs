@@ -1,4 +1,4 @@
-//! A comparison: what both results hold, side by side, and what speaks against it.
+//! A comparison: what both results have, side by side, and reasons to doubt it.
 
 use anyhow::{Result, ensure};
 use indexmap::{IndexMap, IndexSet};
@@ -8,10 +8,10 @@ use super::figures::{Worlds, figures};
 use super::warnings::{self, Warning};
 use steer_result::{AbResult, World};
 
-/// How the ratios came about, for readers of the JSON and of the text alike.
+/// How the ratios are computed. The JSON and the text both say it.
 const METHOD: &str = "B / A is the ratio of the medians, with the 95 % interval of the rank-sum \
-    test over the rounds of both runs. The runs are not paired: the interval counts the noise \
-    between rounds, not what else changed between the runs. Of 100 intervals between equal runs \
+    test over the rounds of both runs. The runs are not paired: the interval covers the noise \
+    between rounds, not what else changed between the runs. Of 100 intervals between equal runs, \
     about 5 exclude 1.";
 
 /// Two results side by side.
@@ -23,9 +23,9 @@ pub struct Comparison {
     pub(super) a: Run,
     /// The run that is compared.
     pub(super) b: Run,
-    /// How the ratios came about.
+    /// How the ratios are computed.
     pub(super) method: &'static str,
-    /// By steering world, arm and metric.
+    /// By steering mode, arm and metric.
     pub(super) worlds: Worlds,
     /// Reasons to doubt the ratios.
     pub(super) warnings: Vec<Warning>,
@@ -33,7 +33,7 @@ pub struct Comparison {
     pub(super) caveat: Option<&'static str>,
 }
 
-/// Which run.
+/// One of the two runs.
 #[derive(Debug, Serialize)]
 pub(super) struct Run {
     pub(super) started: Option<String>,
@@ -47,7 +47,7 @@ impl Comparison {
     /// Compares what the two results have in common.
     ///
     /// # Errors
-    /// When that is nothing.
+    /// They have nothing in common.
     pub(super) fn new(a: &AbResult, b: &AbResult) -> Result<Self> {
         let shared: Vec<(&String, &World, &World)> = a
             .worlds
@@ -57,8 +57,8 @@ impl Comparison {
         ensure!(
             !shared.is_empty(),
             "A has {}, B has {}; measure the same ones with `steer-bench ab --steering`",
-            list("the steering worlds", a.worlds.keys()),
-            list("the steering worlds", b.worlds.keys()),
+            list("steering modes", a.worlds.keys()),
+            list("steering modes", b.worlds.keys()),
         );
         let mut worlds = IndexMap::new();
         for (name, in_a, in_b) in &shared {
@@ -71,7 +71,7 @@ impl Comparison {
         }
         let arms = |side: fn(&(_, &World, &World)) -> Vec<String>| {
             let all = shared.iter().flat_map(side);
-            list("the arms", &all.collect::<IndexSet<_>>())
+            list("arms", &all.collect::<IndexSet<_>>())
         };
         ensure!(
             !worlds.is_empty(),
@@ -105,9 +105,5 @@ impl Run {
 
 fn list<'a>(what: &str, names: impl IntoIterator<Item = &'a String>) -> String {
     let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
-    if names.is_empty() {
-        format!("none of {what}")
-    } else {
-        format!("{what} {}", names.join(", "))
-    }
+    if names.is_empty() { format!("no {what}") } else { format!("the {what} {}", names.join(", ")) }
 }

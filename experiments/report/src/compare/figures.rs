@@ -7,26 +7,26 @@ use steer_result::World;
 use steer_result::metrics::{METRICS, Metric, Verdict};
 use steer_stats::Ratio;
 
-/// By steering world, arm and metric.
+/// By steering mode, arm and metric.
 pub(super) type Worlds = IndexMap<String, IndexMap<String, Figures>>;
 
-/// One arm of a world, by metric.
+/// One arm of a steering mode, by metric.
 pub(super) type Figures = IndexMap<&'static str, Figure>;
 
 /// One metric of one arm in both runs.
 #[derive(Debug, Serialize)]
 pub(super) struct Figure {
-    /// Median in A; null when a sample lacks it.
+    /// Median in A; null if a sample lacks the metric.
     pub(super) a: Option<f64>,
     /// Median in B.
     pub(super) b: Option<f64>,
-    /// B / A; null when a median is, when A has zeros, or when the rounds are too few.
+    /// B / A; null if a median is null, if A has zeros, or if there are too few rounds.
     pub(super) ratio: Option<Ratio>,
-    /// Only where the interval excludes 1.
+    /// Present only if the interval excludes 1.
     pub(super) verdict: Option<Verdict>,
 }
 
-/// One arm in both worlds.
+/// One arm of a steering mode in both runs.
 pub(super) fn figures(arm: &str, a: &World, b: &World) -> Figures {
     let samples = |world: &World, metric: &str| -> Option<Vec<f64>> {
         world.arms.get(arm)?.get(metric)?.samples.iter().copied().collect()

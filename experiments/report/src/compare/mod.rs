@@ -17,14 +17,14 @@ impl Comparison {
     /// Compares two results that are on disk.
     ///
     /// # Errors
-    /// When a file cannot be read or is no result, or the two have nothing in common.
+    /// A file cannot be read or is not a result, or the two have nothing in common.
     pub fn read(a: &Path, b: &Path) -> Result<Self> {
         let results = (AbResult::read(a)?, AbResult::read(b)?);
         Self::new(&results.0, &results.1)
             .with_context(|| format!("cannot compare {} (A) with {} (B)", a.display(), b.display()))
     }
 
-    /// As text; as JSON it is what it serializes to.
+    /// As text. For JSON, serialize it.
     pub fn text(&self, style: Style) -> String {
         text::text(self, style)
     }

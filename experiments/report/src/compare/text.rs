@@ -1,4 +1,5 @@
-//! A comparison on a terminal or in Markdown: warnings first, then a table per world and arm.
+//! A comparison on a terminal or in Markdown: warnings first, then a table per steering mode and
+//! arm.
 
 use super::comparison::{Comparison, Run};
 use super::figures::Figures;
@@ -31,7 +32,7 @@ pub(super) fn text(comparison: &Comparison, style: Style) -> String {
     text.trim_end().to_string() + "\n"
 }
 
-/// A run in a line; what is unknown is left out.
+/// A run in one line, without what is unknown.
 fn describe(run: &Run) -> String {
     let parts = [
         run.arm_version.clone(),

@@ -1,4 +1,4 @@
-//! Reasons to doubt a comparison: everything but the arms that differs between the two runs.
+//! Reasons to doubt a comparison: everything that differs between the two runs, except the arms.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,20 +11,20 @@ use super::figures::{Figure, Worlds};
 use steer_result::AbResult;
 use steer_result::spec::present_words;
 
-/// A reason to doubt. Its text says what to make of it; the JSON holds the text.
+/// A reason to doubt. Its text says what to do about it. The JSON has only the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Warning {
-    /// Both files hold the same samples.
+    /// Both files have the same samples.
     SameSamples,
     /// A fact about the machine, the workload or the run differs.
     Differs { part: &'static str, field: String, a: String, b: String },
     /// One run lacks something that the other was measured with.
     Lacks { run: char, what: String },
-    /// Too few rounds for any interval.
+    /// There are too few rounds for any interval.
     TooFew { a: usize, b: usize },
     /// A file has warnings of its own.
     Own { run: char, count: usize },
-    /// Arms that should be the same in both runs are not.
+    /// Arms that should be equal in both runs differ.
     Control { arms: Vec<String>, verdicts: usize, figures: usize },
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SameSamples => {
-                write!(f, "A and B hold the same samples: this compares a run with itself")
+                write!(f, "A and B have the same samples: this compares a run with itself")
             }
             Self::Differs { part, field, a, b } => {
                 write!(f, "{part}: {field} is {a} in A and {b} in B")
@@ -47,9 +47,9 @@ impl fmt::Display for Warning {
             }
             Self::Control { arms, verdicts, figures } => write!(
                 f,
-                "{verdicts} of {figures} ratios of {} exclude 1 as well, where chance gives 1 in 20: \
-                 something besides the arm changed between the runs, and changes of that size \
-                 are not its own",
+                "{verdicts} of {figures} ratios of {} also exclude 1, where chance gives 1 in 20: \
+                 something other than the main arm changed between the runs, so changes of this \
+                 size say nothing about it",
                 arms.join(" and ")
             ),
         }
@@ -62,7 +62,7 @@ impl Serialize for Warning {
     }
 }
 
-/// All warnings about a comparison, the gravest first.
+/// All warnings about a comparison, the most serious first.
 pub(super) fn find(a: &AbResult, b: &AbResult, worlds: &Worlds) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if a.raw == b.raw {
@@ -91,7 +91,8 @@ fn no_ratio(figure: &Figure) -> bool {
     figure.ratio.is_none()
 }
 
-/// The other arms as a control: their programs are the same in both runs.
+/// The other arms as a control: their programs are the same in both runs, so they should not
+/// differ.
 fn control(main_arms: [&str; 2], worlds: &Worlds) -> Option<Warning> {
     let arms = || worlds.values().flatten().filter(|(arm, _)| !main_arms.contains(&arm.as_str()));
     let figures = || arms().flat_map(|(_, figures)| figures.values());
@@ -105,7 +106,7 @@ fn control(main_arms: [&str; 2], worlds: &Worlds) -> Option<Warning> {
     })
 }
 
-/// Fields of a record that differ. When a run began always does.
+/// Fields of a record that differ, except the start time, which always differs.
 fn differences(part: &'static str, a: &impl Serialize, b: &impl Serialize) -> Vec<Warning> {
     let [a, b] = [serde_json::to_value(a), serde_json::to_value(b)].map(Result::unwrap_or_default);
     let fields = |record: &Value| -> Vec<String> {
@@ -133,8 +134,8 @@ fn plain(value: Option<&Value>) -> String {
     }
 }
 
-/// Differences between the commands, without the program's path and the folder written to; a
-/// scheduler's options stand nowhere else.
+/// Differences between the runs themselves. Commands are compared because only they have the
+/// options of a scheduler; the program's path and `--out` do not matter.
 fn run_differences(a: &AbResult, b: &AbResult) -> Vec<Warning> {
     let options = |result: &AbResult| -> String {
         let mut words = present_words(&result.command).into_iter().skip(1);
@@ -159,12 +160,12 @@ fn run_differences(a: &AbResult, b: &AbResult) -> Vec<Warning> {
         .collect()
 }
 
-/// Worlds and arms that only the other run has.
+/// Steering modes and arms that only the other run has.
 fn lacks(run: char, result: &AbResult, other: &AbResult) -> Vec<Warning> {
     let mut missing = Vec::new();
     for (name, world) in &other.worlds {
         match result.worlds.get(name) {
-            None => missing.push(format!("the steering world {name}")),
+            None => missing.push(format!("the steering mode {name}")),
             Some(own) => {
                 let arms = world.arms.keys().filter(|arm| !own.arms.contains_key(*arm));
                 missing.extend(arms.map(|arm| format!("the arm {arm} in {name}")));

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-/// The fields of all records; a field that some lack, or have with another value, varies.
+/// The fields of all records. The value of a field is `varies` if a record lacks it or differs.
 pub(super) fn common(records: Vec<Vec<(String, String)>>) -> Vec<(String, String)> {
     let fields: IndexMap<&String, &String> =
         records.iter().flatten().map(|field| (&field.0, &field.1)).collect();

@@ -6,13 +6,14 @@ use steer_ground::style::UNKNOWN;
 use steer_result::metrics::{Metric, Verdict};
 use steer_stats::Median;
 
-/// A world's figures: metric, unit, point; each arm's median with its interval; each pair's ratio.
+/// A steering mode's figures: metric, unit, point; each arm's median with its interval; each pair's
+/// ratio.
 pub(super) struct Figures {
     pub(super) head: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// The figures of a world.
+/// The figures of a steering mode.
 pub(super) fn table(experiment: &Experiment, world: &str) -> Figures {
     let points = experiment.world(world);
     let mut pairs: Vec<&String> = Vec::new();

@@ -1,4 +1,4 @@
-//! The lines of a metric: an arm's median by point, and its ratio to that at the first point.
+//! The lines of a metric: an arm's median at each point, and its ratio to the first point's median.
 
 use indexmap::IndexSet;
 
@@ -19,13 +19,14 @@ pub(super) struct Value<'a> {
     pub(super) label: &'a str,
     /// In the stored unit.
     pub(super) median: Median,
-    /// To the first point; 1 there, absent where that has a zero or lacks the metric.
+    /// Ratio to the first point's median, which is 1 for that point itself. Absent if that median
+    /// is zero or unknown.
     pub(super) ratio: Option<f64>,
     /// The ends of the ratio's 95 % interval; absent with fewer than four rounds.
     pub(super) reach: Option<(f64, f64)>,
 }
 
-/// The lines of a world, an arm each.
+/// The lines of a steering mode, one per arm.
 pub(super) fn lines<'a>(points: &[(&'a str, &'a World)], metric: &Metric) -> Vec<Line<'a>> {
     let arms: IndexSet<&str> =
         points.iter().flat_map(|(_, world)| world.arms.keys().map(String::as_str)).collect();
@@ -39,13 +40,14 @@ fn values<'a>(points: &[(&'a str, &'a World)], arm: &str, metric: &Metric) -> Ve
         Some((*label, Median::of(samples)?, known))
     });
     let samples: Vec<_> = samples.collect();
-    // of all arms the same point: a later one in its place would be drawn under its name
+    // All arms relate to the same point. If an arm lacks it, a later point must not replace it: the
+    // plot names only one.
     let base = points.first().map(|(label, _)| *label);
     let first = samples.iter().find(|(label, ..)| Some(*label) == base);
     let first = first.map(|(_, _, known)| known.clone()).unwrap_or_default();
     let value = |(label, middle, known): (&'a str, Median, Vec<f64>)| {
         let ratio = median(&first).map(|first| middle.median / first).filter(|r| r.is_finite());
-        // the first to itself is 1, not a comparison of two runs
+        // The first point's ratio to itself is 1, not a comparison of two runs.
         let compared = Some(label) != base;
         let reach = compared.then(|| Ratio::unpaired(&known, &first)).flatten();
         let reach = reach.map(|ratio| (ratio.lo, ratio.hi));

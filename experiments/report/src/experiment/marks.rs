@@ -1,4 +1,4 @@
-//! What papers state of our experiments' questions: `data/paper-marks.toml`.
+//! What papers state about our experiments' questions: `data/paper-marks.toml`.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ static STATEMENTS: LazyLock<Vec<Statement>> = LazyLock::new(|| {
         statement: Vec<Statement>,
     }
     let text = include_str!("../../../data/paper-marks.toml");
-    // a test reads all of it
+    // A test reads the whole file, so this cannot fail at run time.
     toml::from_str(text).map_or_else(|_| Vec::new(), |file: File| file.statement)
 });
 
@@ -26,7 +26,7 @@ pub(super) struct Statement {
     /// The passage, word for word.
     pub(super) quote: String,
     pub(super) marks: Vec<Mark>,
-    /// What the ratios relate to.
+    /// The point that the ratios relate to.
     #[serde(default)]
     pub(super) of: Option<String>,
     /// The metrics that are the same quantity.
@@ -49,22 +49,22 @@ pub(super) struct Mark {
 }
 
 impl Statement {
-    /// The labels and ratios to draw: what all relate to comes first.
+    /// The labels and ratios to draw. The point that all relate to comes first.
     pub(super) fn drawn(&self) -> Vec<(&str, f64)> {
         let Some(of) = &self.of else { return Vec::new() };
         let ratios = self.marks.iter().filter_map(|mark| Some((mark.at.as_str(), mark.ratio?)));
         [(of.as_str(), 1.0)].into_iter().chain(ratios).collect()
     }
 
-    /// Whether it may stand beside a metric's ratios to a point: it is of the metric, and relates to
-    /// the same point. Ratios to different points have no axis in common.
+    /// Whether it may be drawn beside a metric's ratios to a point: it must be about the metric,
+    /// and relate to the same point. Ratios to different points cannot share an axis.
     pub(super) fn is_beside(&self, metric: &str, point: &str) -> bool {
         self.of.as_deref() == Some(point) && self.metrics.iter().any(|name| name == metric)
     }
 }
 
 impl Mark {
-    /// The value and the ratio as words, as far as they are stated.
+    /// The value and the ratio in words, if they are stated.
     pub(super) fn words(&self, of: Option<&str>) -> String {
         let ratio =
             self.ratio.zip(of).map(|(ratio, of)| format!("{ratio} times the value at {of}"));
@@ -72,7 +72,7 @@ impl Mark {
     }
 }
 
-/// What is stated of an experiment.
+/// What is stated about an experiment.
 pub(super) fn of(experiment: &str) -> Vec<&'static Statement> {
     STATEMENTS.iter().filter(|statement| statement.experiment == experiment).collect()
 }

@@ -1,5 +1,5 @@
-//! An experiment across its points: a metric by what varies, one line per arm, beside what papers
-//! state. As a page, Markdown and CSV.
+//! An experiment across its points, as a page, Markdown and CSV. The page draws each metric by what
+//! varies, with one line per arm, beside what papers state.
 
 mod common;
 mod figures;
@@ -25,7 +25,7 @@ use steer_result::{AbResult, World};
 pub(super) use page::page;
 pub(super) use text::{csv, markdown};
 
-/// The metrics that are drawn, as far as there are any.
+/// The metrics that are drawn, if the results have them.
 const DRAWN: [&str; 17] = [
     "throughput_per_core",
     "throughput_per_cpu",
@@ -46,7 +46,7 @@ const DRAWN: [&str; 17] = [
     "migrations_long",
 ];
 
-/// What an experiment's results say of its question.
+/// What an experiment's results say about its question.
 pub(super) struct Experiment {
     spec: Spec,
     points: Vec<Point>,
@@ -66,11 +66,11 @@ impl Experiment {
     /// Reads the results that `steer-bench run` left in a folder.
     ///
     /// # Errors
-    /// When it is no experiment's, a result cannot be read, or there is none.
+    /// The folder is not an experiment's, a result cannot be read, or there is no result.
     pub(super) fn read(folder: &Path) -> Result<Self> {
         let place = folder.display();
         let spec = Spec::kept(folder).with_context(|| {
-            format!("{place} is no experiment of `steer-bench run`: name DIR/EXPERIMENT, or a result.json")
+            format!("{place} is not an experiment of `steer-bench run`: name DIR/EXPERIMENT, or a result.json")
         })?;
         let (mut points, mut missing) = (Vec::new(), Vec::new());
         for point in &spec.points {
@@ -83,7 +83,7 @@ impl Experiment {
         }
         ensure!(
             !points.is_empty(),
-            "no point of {} is measured in {place}; `steer-bench run` measures them",
+            "no point of {} has a result in {place}; measure them with `steer-bench run`",
             spec.name
         );
         let commands: Vec<_> =
@@ -99,7 +99,7 @@ impl Experiment {
         Ok(Self { spec, points, axis: Axis { labels, ..axis }, missing })
     }
 
-    /// The steering worlds of all points.
+    /// The steering modes of all points.
     fn worlds(&self) -> IndexSet<&str> {
         self.points
             .iter()
@@ -107,7 +107,7 @@ impl Experiment {
             .collect()
     }
 
-    /// A world at the points that have it, with their labels.
+    /// A steering mode at the points that have it, with their labels.
     fn world(&self, name: &str) -> Vec<(&str, &World)> {
         let labelled = self.axis.labels.iter().zip(&self.points);
         let worlds = labelled
@@ -115,23 +115,23 @@ impl Experiment {
         worlds.collect()
     }
 
-    /// The metrics to draw of a world.
+    /// The metrics to draw for a steering mode.
     fn metrics(&self, world: &str) -> Vec<&'static Metric> {
         let worlds = self.world(world);
         let drawn = DRAWN.iter().filter_map(|name| metrics::find(name));
         drawn.filter(|metric| worlds.iter().any(|(_, world)| world.has(metric))).collect()
     }
 
-    /// What papers state of it.
+    /// What papers state about it.
     fn statements(&self) -> Vec<&'static Statement> {
         marks::of(&self.spec.name)
     }
 
-    /// The version, the machine and the rounds, in a line; of the first point.
+    /// Version, machine and rounds of the first point, in a line.
     fn machine(&self) -> String {
         let result = &self.points[0].result;
         let machine = &result.environment;
-        // points that were cut short have fewer
+        // Points that were cut short have fewer rounds.
         let rounds = self.points.iter().map(|point| point.result.pairs);
         let least = if rounds.clone().all(|n| n == result.pairs) { "" } else { "at least " };
         let parts = [
@@ -144,18 +144,18 @@ impl Experiment {
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 
-    /// Why figures of it may be wrong: of each point, and of the points beside each other.
+    /// Why its figures may be wrong: warnings of each point, and differences between points.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if !self.missing.is_empty() {
             warnings.push(format!(
-                "not measured: {}; `steer-bench run` says why, or measures them",
+                "not measured: {}; run `steer-bench run` to measure them, or to see why not",
                 self.missing.join(", ")
             ));
         }
         let of = |point: &Point| {
             let machine = &point.result.environment;
-            // on bare metal there is none: that is known
+            // No accelerator means bare metal, not an unknown machine.
             let runs = machine.accelerator.clone().unwrap_or_else(|| "bare metal".to_owned());
             let [kernel, version, shape, cpu] =
                 [&machine.kernel, &machine.arm_version, &machine.shape, &machine.host_cpu]
@@ -168,7 +168,7 @@ impl Experiment {
                 warnings.push(format!("{} was measured on {a}, {} on {b}", first.name, other.name));
             }
         }
-        // what several points say is said once
+        // A warning of several points appears once.
         let mut said: IndexMap<&str, Vec<&str>> = IndexMap::new();
         for Point { name, result } in &self.points {
             for warning in &result.warnings {
@@ -187,7 +187,7 @@ impl Experiment {
         self.spec.caveat.as_deref().into_iter().chain(self.machine_caveat()).collect()
     }
 
-    /// What the machine of some point cannot show.
+    /// What the machine of any point cannot show.
     fn machine_caveat(&self) -> Option<&'static str> {
         self.points.iter().find_map(|point| point.result.environment.caveat())
     }

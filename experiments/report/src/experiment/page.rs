@@ -1,4 +1,4 @@
-//! The page of an experiment: its question, a section per steering world, and what papers state.
+//! The page of an experiment: its question, a section per steering mode, and what papers state.
 
 use indexmap::IndexMap;
 use maud::{Markup, html};
@@ -20,11 +20,11 @@ pub(crate) fn page(experiment: &Experiment) -> Markup {
         section {
             h2 { "What it is compared with" }
             p {
-                "Each metric is drawn twice: as it was measured, and in relation to the first point. "
-                "Absolute values cannot be compared with a paper's: its processors, NICs and rates "
-                "are others. So what papers state is drawn in the second plot alone, in relation to "
-                "the paper's own value at the point that the table names, and only where our first "
-                "point is that one."
+                "Each metric is drawn twice: as measured, and relative to the first point. Absolute "
+                "values cannot be compared with a paper's, because its processors, NICs and rates "
+                "differ. So only the second plot shows what papers state, relative to the paper's "
+                "own value at the point that the table names, and only if that is also our first "
+                "point."
             }
             @for caveat in experiment.caveats() { p.caveat { (caveat) } }
             (stated(experiment))
@@ -42,7 +42,7 @@ fn stated(experiment: &Experiment) -> Markup {
     let statements = experiment.statements();
     html! {
         h3 { "What papers state" }
-        @if statements.is_empty() { p.note { "No value that the text of a paper states is known." } }
+        @if statements.is_empty() { p.note { "No paper is known to state a value in its text." } }
         @else {
             div.scroll { table.verdicts {
                 thead { tr {
@@ -83,7 +83,7 @@ fn section(experiment: &Experiment, world: &str) -> Markup {
             (svg::legend(arms.chain(paper)))
             div.panels { @for (metric, lines) in &plots {
                 (absolute(experiment, metric, lines))
-                // a share of 0.5 is no half of anything
+                // Shares are not drawn relative to the first point.
                 @if !metric.unit.is_empty() && points.len() > 1 {
                     (relative(experiment, metric, lines, first))
                 }
@@ -93,12 +93,12 @@ fn section(experiment: &Experiment, world: &str) -> Markup {
     }
 }
 
-/// The legend of a paper's marks: beside emulated lines they must not pass for a yardstick.
+/// The legend of a paper's marks. Beside an emulator's lines, nobody may take them for a yardstick.
 fn stated_name(experiment: &Experiment) -> &'static str {
     if experiment.machine_caveat().is_some() {
-        "what the paper states of its hardware; not comparable with an emulator"
+        "what the paper states about its hardware; not comparable with an emulator"
     } else {
-        "what the paper states of its hardware"
+        "what the paper states about its hardware"
     }
 }
 
@@ -129,7 +129,7 @@ fn absolute(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>]) -> Mar
     panel.draw()
 }
 
-/// In relation to the world's first point.
+/// Relative to the first point of this steering mode.
 fn relative(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>], first: &str) -> Markup {
     let statements = experiment.statements().into_iter();
     let marks = statements.filter(|statement| statement.is_beside(metric.name, first));
@@ -142,7 +142,7 @@ fn relative(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>], first:
     });
     let panel = Panel {
         name: metric.name,
-        note: format!("times the value at {first}, for each arm its own"),
+        note: format!("times the arm's own value at {first}"),
         axis: &experiment.axis.name,
         columns: experiment.axis.with(marks.iter().map(|mark| mark.0)),
         lines: lines.collect(),
@@ -190,12 +190,12 @@ fn reading(experiment: &Experiment) -> Markup {
         worlds.iter().flat_map(of).map(|metric| (metric.name, metric)).collect();
     html! {
         p {
-            "Columns stand in order, not to scale. A dot is the median of the rounds. As measured, "
-            "its bar is the 95 % interval of the sign test, with fewer than six rounds the range of "
-            "all of them. In relation to the first point it is the 95 % interval of the rank-sum "
-            "test; there is none with fewer than four rounds. Whether two arms differ at one point "
-            "is not for these bars to say: their rounds are paired, and the ratios under All figures "
-            "make use of it; + and - stand where such an interval excludes 1."
+            "Columns stand in order, not to scale. A dot is the median of the rounds. In the first "
+            "plot its bar is the 95 % interval of the sign test, or the range of all rounds if there "
+            "are fewer than six. In the plot relative to the first point, its bar is the 95 % "
+            "interval of the rank-sum test; with fewer than four rounds there is no bar. These bars "
+            "do not show whether two arms differ at one point. Look at the ratios under All figures: "
+            "they use that rounds are paired, and + or - marks an interval that excludes 1."
         }
         dl { @for metric in metrics.values() { dt { (metric.name) } dd { (metric.about) } } }
     }

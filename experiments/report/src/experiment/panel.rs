@@ -1,5 +1,5 @@
-//! One plot: a value by what varies, in columns as in the host-network-stack paper's figures, which
-//! are not to scale; one line per arm with its interval, and a paper's values as diamonds.
+//! One plot: a value by what varies, one line per arm with its interval, and a paper's values as
+//! diamonds. Columns are not to scale, as in the host-network-stack paper's figures.
 
 use std::fmt;
 
@@ -34,9 +34,9 @@ pub(super) struct Panel<'a> {
     pub(super) lines: Vec<PanelLine<'a>>,
     /// What papers state: column and value.
     pub(super) marks: Vec<(&'a str, f64)>,
-    /// Whether 1 is a line of its own.
+    /// Whether to draw a line at 1.
     pub(super) one: bool,
-    /// The top of the axis, where it is not the largest value.
+    /// The top of the axis, if it is not the largest value.
     pub(super) most: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ impl Panel<'_> {
                     (svg::line((LEFT, at), (WIDTH - RIGHT, at), "grid"))
                     (svg::text(LEFT - 7.0, at + 4.0, Anchor::End, "tick", &label))
                 }
-                // whether the ticks name it or not
+                // The line at 1 is drawn even if no tick is there.
                 @if self.one { (svg::line((LEFT, y.at(1.0)), (WIDTH - RIGHT, y.at(1.0)), "one")) }
                 @for (column, label) in self.columns.iter().enumerate() {
                     (svg::text(self.x(column), HEIGHT - BOTTOM + 17.0, Anchor::Middle, "tick", label))
@@ -84,7 +84,7 @@ impl Panel<'_> {
         )
     }
 
-    /// The largest of all that is drawn, with some room above.
+    /// The largest value that is drawn, with some room above.
     fn most(&self) -> f64 {
         let end = |dot: &Dot<'_>| dot.reach.map_or(dot.value, |(_, hi)| hi);
         let values = self.lines.iter().flat_map(|line| line.dots.iter().map(end));
@@ -102,7 +102,7 @@ impl Panel<'_> {
         (WIDTH - LEFT - RIGHT) / self.columns.len().max(1) as f64
     }
 
-    /// Where something of a column is drawn: arms side by side, and then the paper.
+    /// The x position in a column: arms side by side, then the paper.
     fn place(&self, label: &str, slot: usize) -> Option<f64> {
         let column = self.columns.iter().position(|column| *column == label)?;
         let slots = self.lines.len() + usize::from(!self.marks.is_empty());

@@ -1,10 +1,10 @@
-//! What varies from point to point of an experiment: the label of each, and the name of it all.
+//! What varies between the points of an experiment: the axis, with a label for each point.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use steer_ground::units::Rate;
 
-/// The names of points.
+/// The axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Axis {
     /// What varies.
@@ -14,8 +14,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The axis of points with these names, measured by these commands. Where one option alone varies,
-    /// and its values are quantities, these are the labels; else the names are.
+    /// The axis of points with these names and commands. If only one option varies, and its values
+    /// are quantities, they are the labels. Otherwise the names are.
     pub(super) fn of(points: &[(&str, &[String])]) -> Self {
         let options: Vec<_> = points.iter().map(|(_, command)| options(command)).collect();
         let names: BTreeSet<&str> = options.iter().flat_map(|all| all.keys().copied()).collect();
@@ -34,7 +34,7 @@ impl Axis {
         Self { name: "point".to_owned(), labels }
     }
 
-    /// The labels and `others` among them: in order, where all are quantities, else the others last.
+    /// The labels and `others`: sorted if all are quantities, otherwise the others last.
     pub(super) fn with<'a>(&'a self, others: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         let mut labels: Vec<&str> = self.labels.iter().map(String::as_str).collect();
         for other in others {
@@ -49,8 +49,7 @@ impl Axis {
     }
 }
 
-/// The options of a command as `steer-bench run` writes them, one word each; not where the result
-/// went.
+/// The options of a command as `steer-bench run` writes them, one word each, without `--out`.
 fn options(command: &[String]) -> BTreeMap<&str, Vec<&str>> {
     let mut options: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for word in command.iter().filter_map(|word| word.strip_prefix("--")) {
@@ -61,7 +60,7 @@ fn options(command: &[String]) -> BTreeMap<&str, Vec<&str>> {
     options
 }
 
-/// What a label like `8`, `4KiB` or `20Mbit` comes to, to put labels in order.
+/// The quantity of a label such as `8`, `4KiB` or `20Mbit`, to sort labels.
 pub(super) fn quantity(label: &str) -> Option<u64> {
     let rate = || label.parse::<Rate>().ok()?.bits_per_s();
     parse_size::parse_size(label).ok().or_else(rate)

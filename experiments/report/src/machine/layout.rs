@@ -38,7 +38,7 @@ impl Frame {
     }
 }
 
-/// The whole machine: frames before those that lie in them, rows with the tops of their CPUs.
+/// The whole machine. A frame comes before the frames inside it; a row has the top of its CPU.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) frames: Vec<Frame>,
@@ -47,7 +47,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Lays a machine out from `top` on; `None` when a list of CPUs in it is none.
+    /// Lays a machine out from `top` on; `None` if a list of CPUs in it cannot be parsed.
     pub(super) fn of(topology: &Topology, top: f64) -> Option<Self> {
         let lists = |lists: &mut dyn Iterator<Item = &String>| -> Option<Vec<CpuList>> {
             lists.map(|list| list.parse().ok()).collect()
@@ -83,7 +83,7 @@ impl Layout {
         for (core, cpus) in grouped(cpus.iter().copied(), cores) {
             match core {
                 Some(core) => self.core(format!("core {core}"), &cpus),
-                // whose siblings are unknown
+                // The core is unknown.
                 None => cpus.iter().for_each(|cpu| self.core(String::new(), &[*cpu])),
             }
         }
@@ -109,7 +109,8 @@ impl Layout {
     }
 }
 
-/// CPUs by the set that holds them, or by none, in the order of their first CPUs.
+/// CPUs grouped by the set that holds them, in the order of their first CPUs. CPUs in no set form
+/// a group.
 fn grouped(
     cpus: impl Iterator<Item = usize>,
     sets: &[CpuList],

@@ -1,5 +1,6 @@
-//! The measured machine: nodes, caches, cores and CPUs, NICs on their nodes, the CPUs that their queues
-//! interrupt, and what each CPU's time went to under each arm. Only what the result records is drawn.
+//! The measured machine: nodes, caches, cores and CPUs, NICs on their nodes, the CPUs that their
+//! queues interrupt, and each CPU's time by class under each arm. Only what the result records is
+//! drawn.
 
 mod layout;
 
@@ -32,19 +33,19 @@ const RIGHT: f64 = 996.0;
 /// Between the bars of two arms.
 const GAP: f64 = 18.0;
 const BAR: f64 = 14.0;
-/// Least share of a CPU's time that is worth a word.
+/// Least share of a CPU's time that the description mentions.
 const LEAST: f64 = 0.01;
-/// Letters for which there is room in the column of queues.
+/// Letters that fit into the column of queues.
 const LETTERS: usize = 13;
 
-/// A NIC in one world.
+/// A NIC in one steering mode.
 struct Nic<'a> {
     name: &'a str,
     node: Option<u32>,
     queues: &'a [Queue],
 }
 
-/// The NICs that the traffic came in by.
+/// The NICs that the traffic used.
 fn nics<'a>(result: &'a AbResult, topology: &'a Topology, world: &str) -> Vec<Nic<'a>> {
     let queues =
         |all: &'a IndexMap<String, Vec<Queue>>| all.get(world).map_or(&[][..], Vec::as_slice);
@@ -61,7 +62,7 @@ fn nics<'a>(result: &'a AbResult, topology: &'a Topology, world: &str) -> Vec<Ni
     iter::once(first).chain(others).collect()
 }
 
-/// The machine in one world, under its heading; nothing where the result does not record it.
+/// The machine in one steering mode, under its heading; nothing if the result does not record it.
 pub(super) fn machine(result: &AbResult, world: &str, arms: &[Placement<'_>]) -> Markup {
     let Some(topology) = &result.topology else { return html! {} };
     let Some(layout) = Layout::of(topology, HEAD) else { return html! {} };
@@ -70,8 +71,8 @@ pub(super) fn machine(result: &AbResult, world: &str, arms: &[Placement<'_>]) ->
     html! {
         h3 { "Where it ran" }
         p.note {
-            "Share of each CPU's time over the rounds that the timeline below shows; what is left "
-            "open is idle time. " (interrupts(&queues))
+            "Share of each CPU's time over the rounds that the timeline below shows. Blank space is "
+            "idle time. " (interrupts(&queues))
         }
         (placement::legend())
         div.scroll {
@@ -89,10 +90,10 @@ pub(super) fn machine(result: &AbResult, world: &str, arms: &[Placement<'_>]) ->
     }
 }
 
-/// What the column of queues shows, and the queues that it cannot.
+/// Explains the column of queues, and lists the queues that it cannot show.
 fn interrupts(queues: &[&Queue]) -> String {
     if queues.is_empty() {
-        return "The NIC's queues are not known to have interrupts of their own.".to_owned();
+        return "The NIC's queues have no interrupts of their own, as far as is known.".to_owned();
     }
     let free: BTreeSet<(&str, u32)> = queues
         .iter()
@@ -105,12 +106,12 @@ fn interrupts(queues: &[&Queue]) -> String {
         return "A queue stands beside the CPU that it interrupts.".to_owned();
     }
     format!(
-        "A queue stands beside the CPU that it interrupts; not bound to one CPU: {}.",
+        "A queue stands beside the CPU that it interrupts. Not bound to one CPU: {}.",
         free.join(", ")
     )
 }
 
-/// The CPU that takes a queue's interrupt, where it is bound to one.
+/// The CPU that takes a queue's interrupt, if it is bound to one CPU.
 fn only_cpu(queue: &Queue) -> Option<usize> {
     queue.cpus.parse().ok()
 }
@@ -124,7 +125,7 @@ fn description(topology: &Topology, nics: &[Nic<'_>], arms: &[Placement<'_>]) ->
         .collect();
     let mut text = format!("{}.", nodes.join("; "));
     for Nic { name, node, .. } in nics {
-        let place = node.map_or("a node that is not known".into(), |node| format!("node {node}"));
+        let place = node.map_or("an unknown node".into(), |node| format!("node {node}"));
         text += &format!(" The NIC {name} is on {place}.");
     }
     for arm in arms {
@@ -168,7 +169,7 @@ fn frames(layout: &Layout, nics: &[Nic<'_>]) -> Markup {
     }
 }
 
-/// A NIC beside its node, or beside none where that is unknown.
+/// A NIC beside its node; beside no node if its node is unknown.
 fn cabled(layout: &Layout, nic: &Nic<'_>) -> Markup {
     let is_home = |frame: &&Frame| matches!(frame.kind, Kind::Node(n) if Some(n) == nic.node);
     let home = layout.frames.iter().find(is_home);
@@ -202,7 +203,7 @@ fn rows(layout: &Layout, queues: &[&Queue], arms: &[Placement<'_>]) -> Markup {
     }
 }
 
-/// The queues that interrupt a CPU and no other, as far as there is room for them.
+/// The queues that interrupt only this CPU, cut to the width of the column.
 fn queues_of(cpu: usize, queues: &[&Queue]) -> String {
     let its = queues.iter().filter(|queue| only_cpu(queue) == Some(cpu));
     let list = CpuList::of(its.map(|queue| queue.queue as usize));
@@ -210,7 +211,7 @@ fn queues_of(cpu: usize, queues: &[&Queue]) -> String {
     if text.len() <= LETTERS { text } else { format!("{}…", &text[..LETTERS - 1]) }
 }
 
-/// A CPU's time, stacked; empty where the observer knows nothing of it.
+/// A CPU's time, stacked; empty if the observer did not record this CPU.
 fn bar(cpu: Option<&Cpu>, (left, top): (f64, f64), width: f64) -> Markup {
     let mut at = left;
     let parts = cpu.into_iter().flat_map(Cpu::means).map(|(class, share)| {
