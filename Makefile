@@ -11,11 +11,11 @@ QUICK    := target/quick.log
 .PHONY: help quick check demo test lab build setup fmt clean
 
 help:
-	@echo "make quick  tests that need neither root nor the lab, one minute once built: after each change"
+	@echo "make quick  tests that need neither root nor the lab, about 1 minute once built: after each change"
 	@echo "make check  formatting and lints: before each commit"
-	@echo "make lab    the scheduler in a guest under traffic, 5 minutes: after a change in bpf/ or scheduler/"
-	@echo "make test   all tests, on both kernels, one hour: before a release"
-	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, 20 minutes"
+	@echo "make lab    the scheduler in a guest under traffic, about 5 minutes: after a change in bpf/ or scheduler/"
+	@echo "make test   all tests, on both kernels, about 1 hour: before a release"
+	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, about 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"
 	@echo "make fmt    format Rust and C"
 	@echo "CONTRIBUTING.md says more."
