@@ -51,8 +51,8 @@ pub struct ReportOptions {
 /// Writes the outputs that are asked for, and prints their paths.
 ///
 /// # Errors
-/// The file cannot be read or is not a result, the folder is not an experiment's, or an output cannot
-/// be written.
+/// The file cannot be read or is not a result, the folder is not an experiment's, or an output
+/// cannot be written.
 pub fn run(options: &ReportOptions) -> Result<()> {
     // A folder with a result of its own means that result, as in the other commands.
     if options.result.is_dir() && archive::locate(&options.result).is_err() {

@@ -43,7 +43,8 @@ impl DetArgs {
     /// Runs one seed once, or the self-test.
     ///
     /// # Errors
-    /// A run fails, or the self-test finds that runs of one seed differ or runs of two seeds do not.
+    /// A run fails, or the self-test finds that runs of one seed differ, or that runs of two seeds do
+    /// not.
     pub(crate) fn run(self) -> Result<()> {
         match self.command {
             Some(DetCommand::Selftest(SelftestArgs { runs, run })) => {

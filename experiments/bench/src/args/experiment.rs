@@ -32,8 +32,8 @@ pub(crate) struct RunArgs {
     /// Folder for the results.
     #[arg(long, value_name = "DIR", default_value = "target/experiments")]
     pub(crate) out: PathBuf,
-    /// Options of `steer-bench ab` for every run. They override those of the files, but lists such as
-    /// --arms are added to those of the files.
+    /// Options of `steer-bench ab` for every run. They override those of the files, but lists
+    /// such as --arms are added to those of the files.
     #[arg(last = true, value_name = "OPTIONS")]
     pub(crate) options: Vec<String>,
 }

@@ -10,9 +10,9 @@ use steer_ground::cpus::CpuList;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Measuring this host")]
 pub(crate) struct HostArgs {
-    /// Measure this host, with traffic from the host where `steer-bench agent` runs. Give that host's
-    /// address on the measured network. Commands of arms are looked up in PATH and among the files of
-    /// --with.
+    /// Measure this host, with traffic from the host where `steer-bench agent` runs. Give that
+    /// host's address on the measured network. Commands of arms are looked up in PATH and among the
+    /// files of --with.
     #[arg(long, value_name = "HOST:PORT", requires_all = ["key_file", "nic"])]
     #[arg(conflicts_with_all = ["steering", "kernel", "shape", "node_memory", "nics", "setup_guest", "setup_peer"])]
     pub(crate) agent: Option<String>,
