@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::nic::NearNic;
 use super::tuning::Journal;
+use steer_ground::warning::Warning;
 use steer_lab::agent::Link;
 use steer_result::Environment;
 use steer_scenario::layout::Layout;
@@ -41,7 +42,7 @@ pub(super) trait Bed {
     ///
     /// # Errors
     /// When it does not answer.
-    fn warnings(&mut self) -> Result<Vec<String>>;
+    fn warnings(&mut self) -> Result<Vec<Warning>>;
 
     /// Puts it in a world.
     ///
@@ -64,7 +65,7 @@ pub(super) trait Bed {
     ///
     /// # Errors
     /// When that means that the sample is worth nothing.
-    fn afterwards(&mut self) -> Result<Vec<String>>;
+    fn afterwards(&mut self) -> Result<Vec<Warning>>;
 
     /// Makes it ready again after a sample that failed. Gives the reason to take the sample again.
     ///

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::unsupported::Unsupported;
 use crate::plan::{AbPlan, REPORT};
-use crate::run::{UNFINISHED, measured};
+use crate::run::measured;
 use steer_result::AbResult;
 use steer_result::spec::{self, Options, Point, Spec, present_words};
 
@@ -134,8 +134,8 @@ fn measure(options: AbPlan, line: Vec<String>) -> Outcome {
 /// The result of this very run, if it is there and came to its end.
 fn finished(path: &Path, command: &[String]) -> Option<AbResult> {
     let result = AbResult::read(path).ok()?;
-    let whole = !result.warnings.iter().any(|warning| warning.starts_with(UNFINISHED));
-    let same = whole && present_words(&result.command) == present_words(command);
+    let same =
+        result.unfinished.is_none() && present_words(&result.command) == present_words(command);
     if !same {
         // it is about to be replaced: keep what was measured under another name
         fs::rename(path, path.with_extension("old.json")).ok();

@@ -15,6 +15,7 @@ use super::nic::NearNic;
 use super::setup::Setup;
 use super::tuning::Journal;
 use steer_ground::progress::Progress;
+use steer_ground::warning::Warning;
 use steer_ground::word::Word;
 use steer_lab::agent::{Link, Silent};
 use steer_lab::facts::{Facts, Nic};
@@ -108,7 +109,7 @@ impl Bed for GuestBed<'_> {
         environment::read(&mut self.ready.guest, self.make.guest, &self.ready.facts)
     }
 
-    fn warnings(&mut self) -> Result<Vec<String>> {
+    fn warnings(&mut self) -> Result<Vec<Warning>> {
         Ok(Vec::new())
     }
 
@@ -132,7 +133,7 @@ impl Bed for GuestBed<'_> {
         Generators::start(net, workload, warmup, source_port)?.finish(net)
     }
 
-    fn afterwards(&mut self) -> Result<Vec<String>> {
+    fn afterwards(&mut self) -> Result<Vec<Warning>> {
         let complaints = self.ready.guest.complaints()?;
         ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
         Ok(Vec::new())

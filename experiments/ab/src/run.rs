@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use fastrand::Rng;
 
 use super::arms;
@@ -17,7 +17,8 @@ use super::sample::{self, Measured};
 use super::topology;
 use steer_ground::progress::Progress;
 use steer_ground::style::Style;
-use steer_result::{AbResult, Header, Sample, summarize};
+use steer_ground::warning::{Kind, Place, Warning};
+use steer_result::{AbResult, Header, Sample, Unfinished, summarize};
 use steer_scenario::arm::Arm;
 
 /// Runs it; `command` is what the result says it came from.
@@ -46,9 +47,6 @@ pub(super) fn measured(mut plan: AbPlan, command: Vec<String>) -> Result<AbResul
     measure(&plan, command, &progress)
 }
 
-/// How the warning begins that a result holds until all rounds are measured.
-pub(super) const UNFINISHED: &str = "unfinished:";
-
 /// The machine to measure.
 fn bed<'a>(plan: &'a AbPlan, progress: &'a Progress) -> Result<Box<dyn Bed + 'a>> {
     let (guest, setup, out) = (&plan.guest, &plan.setup, plan.out.as_path());
@@ -61,9 +59,11 @@ fn bed<'a>(plan: &'a AbPlan, progress: &'a Progress) -> Result<Box<dyn Bed + 'a>
 /// What is known before the first sample.
 fn header(plan: &AbPlan, command: Vec<String>, bed: &mut dyn Bed) -> Result<Header> {
     let mut warnings = bed.warnings()?;
+    let unknown = |why: Error| {
+        Warning::new(Kind::NoTopology, format!("where the CPUs are is not known: {why:#}"))
+    };
     let nics: Vec<_> = bed.nics().into_iter().map(|nic| nic.name).collect();
-    let topology = topology::read(bed.link(), &nics)
-        .map_err(|why| warnings.push(format!("where the CPUs are is not known: {why:#}")));
+    let topology = topology::read(bed.link(), &nics).map_err(|why| warnings.push(unknown(why)));
     Ok(Header {
         main_arm: arms::main(&plan.arms).to_owned(),
         arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
@@ -73,6 +73,7 @@ fn header(plan: &AbPlan, command: Vec<String>, bed: &mut dyn Bed) -> Result<Head
         environment: bed.environment()?,
         topology: topology.ok(),
         workload: plan.workload.describe(bed.layout()),
+        unfinished: None,
         warnings,
     })
 }
@@ -93,19 +94,21 @@ fn measure(plan: &AbPlan, command: Vec<String>, progress: &Progress) -> Result<A
         let mut end = plan.rounds.end(begun, f64::from(nth) / worlds.len() as f64);
         for round in 0.. {
             if let Err(error) = run.round(plan, &mut *bed, world, round, &mut random, progress) {
-                let saved = run.save_unfinished(plan, &format!("; it ended with: {error:#}"));
+                let saved = run.save_unfinished(plan, Some(format!("{error:#}")));
                 return Err(match saved {
                     Ok(_) => error,
                     Err(unsaved) => error.context(format!("{unsaved:#}")),
                 });
             }
-            let so_far = run.save_unfinished(plan, "")?;
+            let so_far = run.save_unfinished(plan, None)?;
             match end.after(round + 1, so_far.worlds.get(*world)) {
                 Next::Planned => {}
                 Next::Further => progress.add(plan.arms.len() as u64),
                 Next::Over(said) => {
-                    let said = said.map(|said| format!("{world}: {said}"));
-                    run.header.warnings.extend(said);
+                    let warning = |said: String| {
+                        Warning::new(Kind::OutOfBudget, said).at(&Place::world(world))
+                    };
+                    run.header.warnings.extend(said.map(warning));
                     break;
                 }
             }
@@ -140,22 +143,23 @@ impl Run {
         let mut arms: Vec<&Arm> = plan.arms.iter().collect();
         random.shuffle(&mut arms);
         for (order, arm) in (0..).zip(arms) {
-            let place = format!("{world}, {}, {}", plan.rounds.name(round), arm.name);
-            progress.step(place.clone());
+            let named = format!("{world}, {}, {}", plan.rounds.name(round), arm.name);
+            let place = Place::sample(world, &arm.name, round);
+            progress.step(named.clone());
             let taken = loop {
                 match sample::take(bed, arm, &plan.workload, source_port) {
                     Ok(taken) => break taken,
                     Err(error) => {
-                        let again = bed.recover(error).with_context(|| place.clone())?;
-                        self.header.warnings.push(format!("{place}: {again}"));
-                        progress.say(&format!("{place}: {again}"));
+                        let again = bed.recover(error).with_context(|| named.clone())?;
+                        progress.say(&format!("{named}: {again}"));
+                        let warning = Warning::new(Kind::TakenAgain, again).at(&place);
+                        self.header.warnings.push(warning);
                     }
                 }
             };
             let Measured { observe, client, hog_rate, cpu, warnings } = taken;
-            self.header
-                .warnings
-                .extend(warnings.iter().map(|warning| format!("{place}: {warning}")));
+            let warnings = warnings.into_iter().map(|warning| warning.at(&place));
+            self.header.warnings.extend(warnings);
             self.samples.push(Sample {
                 world: world.to_owned(),
                 arm: arm.name.clone(),
@@ -172,13 +176,12 @@ impl Run {
         Ok(())
     }
 
-    /// Saves what there is, if there is anything.
-    fn save_unfinished(&mut self, plan: &AbPlan, why: &str) -> Result<AbResult> {
-        let mut header = self.header.clone();
-        let (have, all) = (self.samples.len(), plan.planned());
-        header.warnings.push(format!("{UNFINISHED} holds {have} of {all} samples{why}"));
+    /// Saves what there is, if there is anything, and the error that ended the run.
+    fn save_unfinished(&mut self, plan: &AbPlan, error: Option<String>) -> Result<AbResult> {
+        let unfinished = Some(Unfinished { planned: plan.planned(), error });
+        let header = Header { unfinished, ..self.header.clone() };
         let result = summarize(header, self.samples.clone());
-        if have > 0 {
+        if !self.samples.is_empty() {
             self.save(&result, plan)?;
         }
         Ok(result)

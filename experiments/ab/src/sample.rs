@@ -11,6 +11,7 @@ use super::bed::Bed;
 use super::cpu;
 use super::tuning::{self, Tuned};
 use steer_ground::text::words;
+use steer_ground::warning::{Kind, Warning};
 use steer_lab::agent::{Link, Silent};
 use steer_result::CpuRecord;
 use steer_scenario::arm::Arm;
@@ -42,7 +43,7 @@ pub(super) struct Measured {
     /// What the CPUs did, if that could be measured.
     pub(super) cpu: Option<CpuRecord>,
     /// Warnings about this sample.
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 /// Takes one sample; what the arm sets for it is put back, whatever comes of it.
@@ -132,10 +133,14 @@ fn measure(
         if [SERVER, HOGS].contains(&program.as_str()) {
             let lines = ended.stderr.lines();
             let lines = lines.map(|line| line.strip_prefix("steer-bench: ").unwrap_or(line));
-            warnings.extend(lines.map(|line| format!("the {program}: {line}")));
+            warnings.extend(
+                lines.map(|line| {
+                    Warning::new(Kind::ProgramMessage, format!("the {program}: {line}"))
+                }),
+            );
         }
     }
-    warnings.extend(copied(&client).map(|warning| format!("the client: {warning}")));
+    warnings.extend(copied(&client));
     warnings.extend(strayed(&client));
     let observe = detach(bed.link())?;
     let cpu = cpu.and_then(|()| cpu::close(bed.link()));
@@ -145,7 +150,10 @@ fn measure(
     warnings.extend(bed.afterwards()?);
     warnings.extend(apart(window, warm));
     // The other figures do not need it, and not every kernel has performance events.
-    let cpu = cpu.map_err(|why| warnings.push(format!("what the CPUs did is not known: {why:#}")));
+    let cpu = cpu.map_err(|why| {
+        let text = format!("what the CPUs did is not known: {why:#}");
+        warnings.push(Warning::new(Kind::NoCpuFigures, text));
+    });
     Ok(Measured { observe, client, hog_rate, cpu: cpu.ok(), warnings })
 }
 
@@ -177,12 +185,14 @@ fn detach(link: &mut Link) -> Result<Value> {
 }
 
 /// Whether the windows began too far apart.
-fn apart(observer: Instant, client: Instant) -> Option<String> {
+fn apart(observer: Instant, client: Instant) -> Option<Warning> {
     let late = client.saturating_duration_since(observer);
     let early = observer.saturating_duration_since(client);
     let apart = late.max(early);
     (apart > APART).then(|| {
-        format!("the windows of observer and client began {:.1} s apart", apart.as_secs_f64())
+        let apart = apart.as_secs_f64();
+        let text = format!("the windows of observer and client began {apart:.1} s apart");
+        Warning::new(Kind::WindowsApart, text)
     })
 }
 
@@ -192,15 +202,16 @@ fn spins(said: &str) -> Option<f64> {
 }
 
 /// Whether what the client was to send without a copy was copied.
-fn copied(client: &Value) -> Option<String> {
+fn copied(client: &Value) -> Option<Warning> {
     let completed = Completed::deserialize(client.pointer("/long/zerocopy")?);
-    completed.ok()?.warning()
+    let said = completed.ok()?.warning()?;
+    Some(Warning::new(Kind::Copied, format!("the client: {said}")))
 }
 
 /// Whether another program than our client measured RPCs for another time.
-fn strayed(client: &Value) -> Option<String> {
+fn strayed(client: &Value) -> Option<Warning> {
     let report = ClientReport::deserialize(client).ok()?;
-    report.rpc?.warning(report.duration_s)
+    Some(Warning::new(Kind::OtherDuration, report.rpc?.warning(report.duration_s)?))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! What all crates of `steer-bench` share: starting programs, stopping on a signal, progress,
-//! units, lists of CPUs, tables. It knows nothing about schedulers, traffic or the lab.
+//! units, lists of CPUs, tables, warnings. It runs nothing of schedulers, traffic or the lab.
 
 pub mod cpus;
 pub mod progress;
@@ -9,4 +9,5 @@ pub mod style;
 pub mod text;
 pub mod tool;
 pub mod units;
+pub mod warning;
 pub mod word;

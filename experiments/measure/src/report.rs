@@ -10,6 +10,7 @@ use super::breakdown::Breakdown;
 use super::counters::{Counted, Unavailable};
 use super::network::Network;
 use super::usage::CpuTime;
+use steer_ground::warning::Warning;
 
 /// What the CPUs did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ pub struct CpuReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
     /// Warnings: reasons to doubt a figure, and what to do about them.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// CPU time by what it was spent on.

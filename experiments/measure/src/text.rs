@@ -47,7 +47,7 @@ pub(crate) fn text(report: &CpuReport) -> String {
     for warning in warnings {
         let options = textwrap::Options::new(usize::from(WIDTH));
         let options = options.initial_indent("\nnote: ").subsequent_indent("      ");
-        text += &textwrap::fill(warning, options);
+        text += &textwrap::fill(&warning.to_string(), options);
         text.push('\n');
     }
     text

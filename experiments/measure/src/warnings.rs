@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::breakdown::Breakdown;
 use super::report::Usage;
 use super::sampler::Trigger;
+use steer_ground::warning::{Kind, Warning};
 
 /// Share of the busy time that may be unclassified before the map needs work.
 const MUCH_UNCLASSIFIED: f64 = 0.1;
@@ -19,7 +20,7 @@ const MUCH_STEAL: f64 = 0.05;
 /// Share of the CPUs' time that may be missing from the kernel's accounting.
 const MUCH_UNACCOUNTED: f64 = 0.1;
 
-/// If a measurement begins later than this after its --lead, it may miss what it should measure.
+/// A measurement that begins more than this after its --lead is late.
 const LATE: Duration = Duration::from_millis(200);
 
 /// The warnings, worst first.
@@ -27,77 +28,84 @@ pub(crate) fn warnings(
     breakdown: Option<&Breakdown>,
     usage: &Usage,
     was_throttled: bool,
-) -> Vec<String> {
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    let mut warn = |kind, text: String| warnings.push(Warning::new(kind, text));
     let total = usage.total;
     let all_s = total.busy_s() + total.steal_s + total.iowait_s + total.idle_s;
     if total.steal_s > MUCH_STEAL * all_s {
-        warnings.push(format!(
-            "the hypervisor took {:.0} % of the CPUs' time: measure on a quieter machine",
-            100.0 * total.steal_s / all_s
-        ));
+        let percent = 100.0 * total.steal_s / all_s;
+        warn(
+            Kind::Steal,
+            format!(
+                "the hypervisor took {percent:.0} % of the CPUs' time: measure on a quieter machine"
+            ),
+        );
     }
     let Some(breakdown) = breakdown else {
-        warnings
-            .push("no sample of busy time, so no breakdown: run traffic, or measure longer".into());
+        let text = "no sample of busy time, so no breakdown: run traffic, or measure longer";
+        warn(Kind::NoBreakdown, text.into());
         return warnings;
     };
     if breakdown.lost > 0 || was_throttled {
-        warnings.push(format!(
-            "{} samples were lost{}: the shares cover the others; measure fewer CPUs with --cpus",
-            breakdown.lost,
-            if was_throttled { ", and the kernel paused the sampling" } else { "" }
-        ));
+        let paused = if was_throttled { ", and the kernel paused the sampling" } else { "" };
+        let text = format!(
+            "{} samples were lost{paused}: the shares cover the others; measure fewer CPUs with --cpus",
+            breakdown.lost
+        );
+        warn(Kind::LostSamples, text);
     }
     let unclassified = breakdown.kernel.get("unclassified").map_or(0.0, |share| share.total);
     if unclassified > MUCH_UNCLASSIFIED {
-        warnings.push(format!(
+        let text = format!(
             "{:.0} % of the busy time is unclassified: add the functions listed to \
              experiments/data/kernel-symbols.toml",
             100.0 * unclassified
-        ));
+        );
+        warn(Kind::Unclassified, text);
     }
     if breakdown.samples < FEW_SAMPLES {
-        warnings.push(format!(
-            "only {} samples of busy time: the shares are rough; measure longer",
-            breakdown.samples
-        ));
+        let samples = breakdown.samples;
+        warn(
+            Kind::FewSamples,
+            format!("only {samples} samples of busy time: the shares are rough; measure longer"),
+        );
     }
     if breakdown.event == Trigger::Clock.name() {
-        warnings.push(
-            "sampled by the clock, because there is no cycle counter: it cannot interrupt code that runs \
-             with interrupts off, so such code shows up where they come on again. Hardware interrupts are \
-             missing from the breakdown, and locks and wake-ups are less exact"
-                .into(),
-        );
+        let text = "sampled by the clock, because there is no cycle counter: it cannot interrupt \
+            code that runs with interrupts off, so such code shows up where they come on again. \
+            Hardware interrupts are missing from the breakdown, and locks and wake-ups are less exact";
+        warn(Kind::SampledByClock, text.into());
     }
     warnings
 }
 
-/// Warns if the kernel did not account for all of the measured CPUs' time. The kernel counts ticks,
-/// and a virtual CPU misses ticks while it waits for a CPU of its host.
-pub(crate) fn unaccounted(usage: &Usage, duration_s: f64) -> Option<String> {
+/// Warns if the kernel's accounting lacks part of the measured CPUs' time. The kernel accounts at
+/// timer ticks. A virtual CPU misses ticks while it waits for a CPU of its host.
+pub(crate) fn unaccounted(usage: &Usage, duration_s: f64) -> Option<Warning> {
     let total = usage.total;
     let accounted_s = total.busy_s() + total.steal_s + total.iowait_s + total.idle_s;
     let missing = 1.0 - accounted_s / (duration_s * usage.by_cpu.len() as f64);
     (missing > MUCH_UNACCOUNTED).then(|| {
-        format!(
+        let text = format!(
             "the kernel accounted for only {:.0} % of the CPUs' time, so more CPUs may have \
              been in use: timer ticks were missed, as on virtual CPUs of an overloaded host; \
              give the machine more CPUs, or measure where it has its own",
             100.0 * (1.0 - missing)
-        )
+        );
+        Warning::new(Kind::Unaccounted, text)
     })
 }
 
 /// Warns if the measurement began too late by this much.
-pub(crate) fn late(by: Duration) -> Option<String> {
+pub(crate) fn late(by: Duration) -> Option<Warning> {
     (by > LATE).then(|| {
-        format!(
+        let text = format!(
             "the measurement began {:.1} s late, because the instruments took so long to open: give a \
              longer --lead",
             by.as_secs_f64()
-        )
+        );
+        Warning::new(Kind::LateStart, text)
     })
 }
 
@@ -130,36 +138,41 @@ mod tests {
     #[test]
     fn a_clean_measurement_has_none() {
         let clean = breakdown(Trigger::Cycles, 0.05);
-        assert_eq!(warnings(Some(&clean), &usage(0.0), false), [""; 0]);
+        assert_eq!(warnings(Some(&clean), &usage(0.0), false), []);
     }
 
     #[test]
     fn time_that_nobody_accounted_for_is_said() {
         assert_eq!(unaccounted(&usage(0.0), 2.0), None);
-        assert!(unaccounted(&usage(0.0), 4.0).unwrap().contains("50 % of the CPUs' time"));
+        let warning = unaccounted(&usage(0.0), 4.0).unwrap();
+        assert!(warning.text.contains("50 % of the CPUs' time"), "{warning}");
     }
 
     #[test]
     fn a_late_start_is_said() {
         assert_eq!(late(LATE), None);
-        assert!(late(Duration::from_millis(1500)).unwrap().contains("began 1.5 s late"));
+        assert!(late(Duration::from_millis(1500)).unwrap().text.contains("began 1.5 s late"));
     }
 
     #[test]
     fn each_warning_is_said_once() {
         let few = Breakdown { samples: 10, ..breakdown(Trigger::Cycles, 0.0) };
         let lost = Breakdown { lost: 7, ..breakdown(Trigger::Cycles, 0.0) };
-        for (breakdown, usage, throttled, part) in [
-            (Some(breakdown(Trigger::Clock, 0.0)), usage(0.0), false, "sampled by the clock"),
-            (Some(breakdown(Trigger::Cycles, 0.2)), usage(0.0), false, "20 % of the busy time"),
-            (Some(few), usage(0.0), false, "only 10 samples"),
-            (Some(lost), usage(0.0), false, "7 samples were lost"),
-            (Some(breakdown(Trigger::Cycles, 0.0)), usage(0.0), true, "paused"),
-            (Some(breakdown(Trigger::Cycles, 0.0)), usage(2.0), false, "took 50 %"),
-            (None, usage(0.0), false, "no breakdown"),
+        let clean = || breakdown(Trigger::Cycles, 0.0);
+        let clock = breakdown(Trigger::Clock, 0.0);
+        let rest = breakdown(Trigger::Cycles, 0.2);
+        for (breakdown, steal_s, throttled, kind, part) in [
+            (Some(clock), 0.0, false, Kind::SampledByClock, "sampled by the clock"),
+            (Some(rest), 0.0, false, Kind::Unclassified, "20 % of the busy time"),
+            (Some(few), 0.0, false, Kind::FewSamples, "only 10 samples"),
+            (Some(lost), 0.0, false, Kind::LostSamples, "7 samples were lost"),
+            (Some(clean()), 0.0, true, Kind::LostSamples, "paused"),
+            (Some(clean()), 2.0, false, Kind::Steal, "took 50 %"),
+            (None, 0.0, false, Kind::NoBreakdown, "no breakdown"),
         ] {
-            let warnings = warnings(breakdown.as_ref(), &usage, throttled);
-            assert!(warnings.len() == 1 && warnings[0].contains(part), "{part}: {warnings:?}");
+            let warnings = warnings(breakdown.as_ref(), &usage(steal_s), throttled);
+            let [one] = &warnings[..] else { panic!("{part}: {warnings:?}") };
+            assert!(one.kind == kind && one.text.contains(part), "{part}: {one:?}");
         }
     }
 }

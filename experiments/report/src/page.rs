@@ -17,7 +17,7 @@ pub(super) fn page(result: &AbResult) -> Markup {
             (caveat(result))
             (verdicts::verdicts(result))
         }
-        (facts::warnings(&result.warnings))
+        (facts::warnings(&result.doubts()))
         @for (name, world) in &result.worlds { (section(result, name, world)) }
         section { h2 { "Where this was measured" } (facts::environment(result)) }
         section { h2 { "How to read this" } (facts::reading(result)) }

@@ -5,6 +5,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::older;
+use steer_ground::warning::Warning;
 use steer_measure::{Breakdown, Count, CpuReport, Network, Usage};
 
 /// What the measured machine's CPUs did. Seconds end in `_s`, shares go from 0 to 1, what is unknown
@@ -26,7 +28,9 @@ pub struct CpuRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
     /// Reasons to doubt a figure of this record, and what to do about them.
-    pub warnings: Vec<String>,
+    #[serde(deserialize_with = "older::warnings")]
+    #[schemars(with = "Vec<older::Written>")]
+    pub warnings: Vec<Warning>,
 }
 
 /// What one event counted.
@@ -74,7 +78,7 @@ mod tests {
                 "machine": {"total": total, "by_cpu": {"1": total}}, "cgroup": null,
                 "unavailable": {"cycles": "no such counter"}
             },
-            "breakdown": null, "warnings": ["80 % rough"]
+            "breakdown": null, "warnings": [{"kind": "few_samples", "text": "80 % rough"}]
         }))
         .unwrap()
     }

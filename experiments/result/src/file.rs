@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::archive;
+use super::older;
 use super::types::AbResult;
 
 impl AbResult {
@@ -42,7 +43,7 @@ impl AbResult {
         if version != Self::VERSION {
             bail!("it has format version {version}, this program reads {}", Self::VERSION);
         }
-        Ok(serde_json::from_str(text)?)
+        Ok(older::completed(serde_json::from_str(text)?))
     }
 }
 

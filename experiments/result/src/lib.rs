@@ -16,6 +16,7 @@ mod layout;
 #[path = "../tests/measured/mod.rs"]
 mod measured;
 pub mod metrics;
+mod older;
 mod rounds;
 mod sample;
 mod schema;
@@ -41,6 +42,6 @@ pub use schema::schema;
 pub use stages::stage_figures;
 pub use summarize::summarize;
 pub use table::table;
-pub use types::{AbResult, Header};
+pub use types::{AbResult, Header, Unfinished};
 pub use workload::Workload;
 pub use world::World;

@@ -41,6 +41,7 @@ pub fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
         topology: header.topology,
         workload: header.workload,
         worlds,
+        unfinished: header.unfinished,
         warnings: said,
         raw: samples,
     }

@@ -32,9 +32,10 @@ pub fn table(result: &AbResult, style: Style) -> String {
     if let Some(caveat) = result.environment.caveat() {
         text += &style.paragraph(caveat);
     }
-    if !result.warnings.is_empty() {
+    let doubts = result.doubts();
+    if !doubts.is_empty() {
         text += &style.heading("Warnings");
-        result.warnings.iter().for_each(|warning| text += &style.item(warning));
+        doubts.iter().for_each(|doubt| text += &style.item(doubt));
     }
     text.trim_end().to_string() + "\n"
 }

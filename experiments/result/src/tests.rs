@@ -8,8 +8,9 @@ use super::archive;
 use super::archived::{DEMO, DEMO_IPERF3};
 use super::measured::{CPUS_USED, add_cpu};
 use super::metrics::METRICS;
-use super::{AbResult, Header, Sample, schema, stage_figures, summarize, table};
+use super::{AbResult, Header, Sample, Unfinished, schema, stage_figures, summarize, table};
 use steer_ground::style::Style;
+use steer_ground::warning::{Kind, Place, Warning};
 
 const SCHEMA: &str = include_str!("../../schema/result-v1.json");
 
@@ -35,9 +36,16 @@ fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
         environment: result.environment.clone(),
         topology: result.topology.clone(),
         workload: result.workload.clone(),
+        unfinished: None,
         warnings: Vec::new(),
     };
     summarize(header, samples)
+}
+
+/// The warnings of a kind, as they are printed.
+fn doubts(result: &AbResult, kind: Kind) -> Vec<String> {
+    let of_kind = result.warnings.iter().filter(|warning| warning.kind == kind);
+    of_kind.map(ToString::to_string).collect()
 }
 
 fn edited(edit: impl Fn(&mut Sample)) -> AbResult {
@@ -59,6 +67,9 @@ fn all_figures_follow_from_the_samples() {
             let name = path.file_stem().unwrap().to_str().unwrap();
             archive::write(&text, path.parent().unwrap(), name).unwrap();
         } else {
+            // This file is older than the kinds of warnings: it has their texts only.
+            assert_eq!(again.doubts(), result.doubts());
+            let again = AbResult { warnings: result.warnings.clone(), ..again };
             assert!(again == result, "the figures of {} are not its samples'", path.display());
         }
     }
@@ -118,14 +129,14 @@ fn a_metric_that_one_sample_lacks_has_no_median_and_no_ratio() {
     assert_eq!(world.ratios["home_share"]["scx_steer/pinned"], None);
     assert!(world.ratios["home_share"]["scx_steer/default"].is_some());
     let expected = "auto, pinned: home_share is unknown in 1 of 5 samples";
-    assert!(result.warnings.iter().any(|warning| warning.starts_with(expected)));
+    assert!(doubts(&result, Kind::PartlyMeasured).iter().any(|said| said.starts_with(expected)));
 }
 
 #[test]
 fn what_no_sample_recorded_is_left_out_without_a_warning() {
     let result = edited(|sample| sample.cpu = None);
     assert!(!result.worlds["auto"].ratios.contains_key("cpus_used"));
-    assert!(!result.warnings.iter().any(|warning| warning.contains("_cpu")));
+    assert!(!result.doubts().iter().any(|said| said.contains("_cpu")));
     assert!(!serde_json::to_string(&result).unwrap().contains("\"cpu\":null"));
 }
 
@@ -214,14 +225,14 @@ fn a_warning_of_many_records_is_said_once() {
     let mut result = measured();
     for (sample, percent) in result.raw.iter_mut().zip(11..) {
         let cpu = sample.cpu.as_mut().unwrap();
-        cpu.warnings = vec![format!("{percent} % of the busy time is unclassified")];
+        let text = format!("{percent} % of the busy time is unclassified");
+        cpu.warnings = vec![Warning::new(Kind::Unclassified, text)];
     }
     let result = again(&result, result.raw.clone());
     let all = result.raw.len();
     let expected =
         format!("CPU figures of {all} of {all} samples: 11 % of the busy time is unclassified");
-    let said = result.warnings.iter().filter(|warning| warning.contains("unclassified"));
-    assert_eq!(said.collect::<Vec<_>>(), [&expected]);
+    assert_eq!(doubts(&result, Kind::Unclassified), [expected]);
 }
 
 #[test]
@@ -268,7 +279,8 @@ fn a_run_that_was_cut_short_keeps_the_pairs_it_has() {
     assert_eq!(result.pairs, 2);
     assert_eq!(result.worlds["auto"].arms["scx_steer"]["rpc_rate"].samples.len(), 3);
     assert!(result.worlds["auto"].ratios["rpc_rate"]["scx_steer/default"].is_some());
-    assert!(result.warnings.iter().any(|w| w.contains("auto: 2 complete rounds say little")));
+    let few = doubts(&result, Kind::FewRounds);
+    assert!(few.iter().any(|said| said.contains("auto: 2 complete rounds say little")), "{few:?}");
 }
 
 #[test]
@@ -287,9 +299,10 @@ fn doubtful_samples_are_told() {
             sample.observe["version"] = json!(9);
         }
     });
-    let told = |part: &str| result.warnings.iter().any(|warning| warning.contains(part));
-    assert!(told("the client failed, its figures are partial: long flow 0: connection reset"));
-    assert!(told("observe has version 9, 1 is understood"));
+    let told = |kind, part: &str| doubts(&result, kind).iter().any(|said| said.contains(part));
+    let failed = "the client failed, its figures are partial: long flow 0: connection reset";
+    assert!(told(Kind::ClientFailed, failed));
+    assert!(told(Kind::UnknownFormat, "observe has version 9, 1 is understood"));
 }
 
 #[test]
@@ -308,7 +321,7 @@ fn metric_names_are_unique_and_sums_need_all_parts() {
 fn waits_and_packet_sizes_are_metrics_where_the_observer_tells_them() {
     let older = recorded();
     assert!(!older.worlds["auto"].arms["default"].contains_key("napi_to_copy_p99"));
-    assert!(!older.warnings.iter().any(|warning| warning.contains("skb_size")));
+    assert!(!older.doubts().iter().any(|said| said.contains("skb_size")));
     let result = edited(|sample| {
         let far = if sample.arm == "scx_steer" { 50.0 } else { 200.0 };
         sample.observe["napi_to_copy"] = json!({"p50_us": 7.5, "p99_us": far});
@@ -318,14 +331,38 @@ fn waits_and_packet_sizes_are_metrics_where_the_observer_tells_them() {
     assert_eq!(auto.median("default", "napi_to_copy_p50"), Some(7.5));
     assert_eq!(auto.ratio("napi_to_copy_p99", "scx_steer/default").unwrap().median, 0.25);
     assert_eq!(auto.median("default", "skb_size"), None);
-    assert!(result.warnings.contains(&"auto: no sample tells skb_size".to_owned()));
+    let never = doubts(&result, Kind::NeverMeasured);
+    assert!(never.contains(&"auto: no sample tells skb_size".to_owned()), "{never:?}");
+}
+
+#[test]
+fn older_results_have_their_warnings_as_text() {
+    let older = |more: &[&str]| {
+        let mut result = serde_json::to_value(recorded()).unwrap();
+        result["warnings"] = json!(more);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        std::fs::write(&path, result.to_string()).unwrap();
+        AbResult::read(&path).unwrap()
+    };
+    let have = recorded().raw.len();
+    let unfinished = format!("unfinished: holds {have} of 99 samples; it ended with: no guest");
+    let said = [unfinished.as_str(), "auto: few"];
+    let result = older(&["auto: few", &unfinished]);
+    assert_eq!(result.doubts(), said);
+    let ended = Unfinished { planned: 99, error: Some("no guest".into()) };
+    assert_eq!(result.unfinished, Some(ended));
+    assert_eq!(result.warnings, [Warning::new(Kind::Other, "auto: few")]);
+    assert_eq!(older(&["auto: few"]).unfinished, None);
 }
 
 #[test]
 fn what_is_written_is_what_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result.json");
-    let result = recorded();
+    let unfinished = Some(Unfinished { planned: 99, error: None });
+    let warning = Warning::new(Kind::Copied, "it was copied").at(&Place::world("auto"));
+    let result = AbResult { unfinished, warnings: vec![warning], ..recorded() };
     result.write(&path).unwrap();
     assert_eq!(AbResult::read(&path).unwrap(), result);
     assert_eq!(folder.path().read_dir().unwrap().count(), 1, "no draft is left behind");

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::metrics::{METRICS, Metric};
+use super::older;
 use super::sample::Sample;
 use super::topology::Topology;
 use super::workload::Workload;
 use super::world::World;
+use steer_ground::warning::Warning;
 
 /// The result of one A/B run: the same workload under several arms, interleaved, in one or more
 /// steering worlds.
@@ -43,8 +45,13 @@ pub struct AbResult {
     /// What was found, by name of the steering world (`auto`, `hash`, `explicit`, `spread`;
     /// `host` for a host, as it is set up).
     pub worlds: IndexMap<String, World>,
+    /// Set until all rounds are measured; absent from a complete result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<Unfinished>,
     /// Reasons to doubt a figure, and what to do about them.
-    pub warnings: Vec<String>,
+    #[serde(deserialize_with = "older::warnings")]
+    #[schemars(with = "Vec<older::Written>")]
+    pub warnings: Vec<Warning>,
     /// Every sample as it was taken; all figures in `worlds` follow from these.
     pub raw: Vec<Sample>,
 }
@@ -61,10 +68,30 @@ impl AbResult {
         arms.map(String::as_str).filter(|arm| !not.contains(&Some(arm))).collect()
     }
 
+    /// All reasons to doubt it, as lines to print.
+    pub fn doubts(&self) -> Vec<String> {
+        let unfinished = self.unfinished.as_ref().map(|it| {
+            let why = it.error.as_ref().map(|error| format!("; it ended with: {error}"));
+            let (have, planned) = (self.raw.len(), it.planned);
+            format!("unfinished: holds {have} of {planned} samples{}", why.unwrap_or_default())
+        });
+        unfinished.into_iter().chain(self.warnings.iter().map(ToString::to_string)).collect()
+    }
+
     /// The metrics that some sample has.
     pub fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
         METRICS.iter().filter(|metric| self.worlds.values().any(|world| world.has(metric)))
     }
+}
+
+/// What a result says that does not have all its samples.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Unfinished {
+    /// Samples that the run was to take, at least.
+    pub planned: usize,
+    /// The error that ended the run; absent if it was still running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// What the run is about, known before the first sample.
@@ -86,6 +113,8 @@ pub struct Header {
     pub topology: Option<Topology>,
     /// The traffic and what runs beside it.
     pub workload: Workload,
+    /// Whether rounds are still to be measured.
+    pub unfinished: Option<Unfinished>,
     /// Warnings that are known already.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }

@@ -25,6 +25,7 @@ use nic::Nic;
 pub use pins::HostOptions;
 use steer_ground::cpus::CpuList;
 use steer_ground::stop::{Interrupted, Stop};
+use steer_ground::warning::{Kind, Warning};
 use steer_lab::agent::{Here, Link};
 use steer_lab::facts;
 use steer_lab::guest::GuestOptions;
@@ -135,24 +136,26 @@ impl Bed for HostBed {
         environment::read(&mut self.link, &self.nic, &self.layout, &self.agent)
     }
 
-    fn warnings(&mut self) -> Result<Vec<String>> {
+    fn warnings(&mut self) -> Result<Vec<Warning>> {
+        let nic = &self.nic.name;
         let mut warnings = Vec::new();
         if self.nic.cpus.is_none() {
-            warnings.push(format!(
-                "which CPUs {} is near to is unknown: nothing can be said of NIC-local placement",
-                self.nic.name
-            ));
+            let text = format!(
+                "which CPUs {nic} is near to is unknown: nothing can be said of NIC-local placement"
+            );
+            warnings.push(Warning::new(Kind::NoNicPlace, text));
         }
         if self.recovered {
-            warnings
-                .push("what a run that was killed had set on this host was put back first".into());
+            let text = "what a run that was killed had set on this host was put back first";
+            warnings.push(Warning::new(Kind::LeftSettings, text));
         }
         if !self.nic.has(self.agent.local)? {
-            warnings.push(format!(
-                "{} is no address of {}: the traffic may come in by another NIC; name the agent by \
-                 its address on the measured network",
-                self.agent.local, self.nic.name
-            ));
+            let text = format!(
+                "{} is no address of {nic}: the traffic may come in by another NIC; name the agent \
+                 by its address on the measured network",
+                self.agent.local
+            );
+            warnings.push(Warning::new(Kind::OtherNic, text));
         }
         Ok(warnings)
     }
@@ -172,9 +175,10 @@ impl Bed for HostBed {
     }
 
     /// Others use this host too: what its kernel says is a warning, not a failure.
-    fn afterwards(&mut self) -> Result<Vec<String>> {
-        let complaints = self.log.complaints();
-        Ok(complaints.iter().map(|line| format!("the kernel complained: {line}")).collect())
+    fn afterwards(&mut self) -> Result<Vec<Warning>> {
+        let warning =
+            |line| Warning::new(Kind::KernelComplaint, format!("the kernel complained: {line}"));
+        Ok(self.log.complaints().into_iter().map(warning).collect())
     }
 
     fn recover(&mut self, mut error: Error) -> Result<String> {

@@ -10,6 +10,7 @@ use super::was::Was;
 use super::{idle, xps};
 use crate::nic::NearNic;
 use crate::topology;
+use steer_ground::warning::{Kind, Warning};
 use steer_lab::agent::{Link, Silent};
 use steer_lab::facts::{affinity_path, queue_folders};
 use steer_lab::steering::set;
@@ -139,14 +140,14 @@ impl Tuned {
     /// # Errors
     /// Names what did not go back, after all else did; or says that a program had ended by itself.
     /// [`Silent`] at once, when the guest does not answer.
-    pub(crate) fn undo(self, link: &mut Link) -> Result<Vec<String>> {
+    pub(crate) fn undo(self, link: &mut Link) -> Result<Vec<Warning>> {
         link.insist(true);
         let undone = self.put_back(link);
         link.insist(false);
         undone
     }
 
-    fn put_back(self, link: &mut Link) -> Result<Vec<String>> {
+    fn put_back(self, link: &mut Link) -> Result<Vec<Warning>> {
         let (mut left, mut ended) = (Vec::new(), Vec::new());
         for program in &self.programs {
             unless_silent(link.stop(program).map(drop), &mut ended)?;
@@ -163,7 +164,8 @@ impl Tuned {
         }
         ensure!(ended.is_empty(), "{}", ended.join("; "));
         let idle = self.programs.contains(&IRQBALANCE) && moved == 0;
-        Ok(idle.then(|| "irqbalance moved no interrupt".to_owned()).into_iter().collect())
+        let warning = || Warning::new(Kind::IrqbalanceIdle, "irqbalance moved no interrupt");
+        Ok(idle.then(warning).into_iter().collect())
     }
 }
 
@@ -188,7 +190,7 @@ fn alone(link: &mut Link) -> Result<()> {
 }
 
 /// A failure, and what was left behind because of it, if anything was.
-pub(crate) fn with(error: Error, undone: Result<Vec<String>>) -> Error {
+pub(crate) fn with(error: Error, undone: Result<Vec<Warning>>) -> Error {
     match undone {
         Ok(_) => error,
         Err(silent) if silent.is::<Silent>() => silent.context(format!("{error:#}")),
@@ -222,7 +224,7 @@ mod tests {
             assert!(changed.unwrap_err().to_string().contains("was written"), "{value}");
         }
         assert_ne!(link.read(SETTING).unwrap(), before);
-        assert_eq!(tuned.undo(&mut link).unwrap(), Vec::<String>::new());
+        assert_eq!(tuned.undo(&mut link).unwrap(), []);
         assert_eq!(link.read(SETTING).unwrap(), before);
     }
 

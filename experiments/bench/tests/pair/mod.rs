@@ -173,11 +173,9 @@ impl Pair {
         assert!(errors.lines().last().unwrap().contains(why), "{errors}");
         let result = self.result();
         assert_eq!(result["raw"].as_array().unwrap().len(), 1);
-        let unfinished = "unfinished: holds 1 of 4 samples; it ended with: ";
-        let warnings: Vec<_> =
-            result["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-        let warning = warnings.iter().find(|warning| warning.starts_with(unfinished));
-        assert!(warning.is_some_and(|warning| warning.contains(why)), "{warnings:?}");
+        let unfinished = &result["unfinished"];
+        let said = unfinished["error"].as_str().unwrap();
+        assert!(unfinished["planned"] == 4 && said.contains(why), "{unfinished}");
         assert_eq!(self.runner.processes(), Vec::<String>::new());
     }
 }

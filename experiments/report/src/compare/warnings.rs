@@ -78,7 +78,7 @@ pub(super) fn find(a: &AbResult, b: &AbResult, worlds: &Worlds) -> Vec<Warning> 
     if worlds.values().flat_map(IndexMap::values).all(|figures| figures.values().all(no_ratio)) {
         warnings.push(Warning::TooFew { a: rounds.0, b: rounds.1 });
     }
-    let own = [('A', a), ('B', b)].map(|(run, result)| (run, result.warnings.len()));
+    let own = [('A', a), ('B', b)].map(|(run, result)| (run, result.doubts().len()));
     warnings.extend(
         own.into_iter()
             .filter(|&(_, count)| count > 0)

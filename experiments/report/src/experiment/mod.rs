@@ -169,9 +169,9 @@ impl Experiment {
             }
         }
         // A warning of several points appears once.
-        let mut said: IndexMap<&str, Vec<&str>> = IndexMap::new();
+        let mut said: IndexMap<String, Vec<&str>> = IndexMap::new();
         for Point { name, result } in &self.points {
-            for warning in &result.warnings {
+            for warning in result.doubts() {
                 said.entry(warning).or_default().push(name);
             }
         }

@@ -1,0 +1,69 @@
+//! Reads what older results had only as text. Nothing else looks at such text.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer};
+
+use super::types::{AbResult, Unfinished};
+use steer_ground::warning::{Kind, Warning};
+
+/// A warning as it may be written.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Written {
+    /// With its kind.
+    Value(Warning),
+    /// As a text alone, in older results.
+    Text(String),
+}
+
+/// Warnings, which were texts.
+pub(crate) fn warnings<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Warning>, D::Error> {
+    let value = |written| match written {
+        Written::Value(warning) => warning,
+        Written::Text(text) => Warning::new(Kind::Other, text),
+    };
+    Ok(Vec::deserialize(reader)?.into_iter().map(value).collect())
+}
+
+/// What older warnings of one kind have in common: their text without its figures. Nothing for
+/// warnings that have a kind.
+pub(crate) fn words(warning: &Warning) -> String {
+    match warning.kind {
+        Kind::Other => warning.text.chars().filter(|letter| !letter.is_ascii_digit()).collect(),
+        _ => String::new(),
+    }
+}
+
+/// A result with the fields that were texts when it was written.
+pub(crate) fn completed(mut result: AbResult) -> AbResult {
+    let texts = &mut result.warnings;
+    let at = texts.iter().position(|warning| unfinished(&warning.text).is_some());
+    if let Some(at) = at {
+        result.unfinished = unfinished(&texts.remove(at).text);
+    }
+    result
+}
+
+/// The warning of a result without all its samples: `unfinished: holds 2 of 4 samples`, and the
+/// error if one ended the run: `; it ended with: ERROR`.
+fn unfinished(text: &str) -> Option<Unfinished> {
+    let (_, rest) = text.strip_prefix("unfinished: holds ")?.split_once(" of ")?;
+    let (planned, rest) = rest.split_once(" samples")?;
+    let error = rest.strip_prefix("; it ended with: ").map(str::to_owned);
+    Some(Unfinished { planned: planned.parse().ok()?, error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinished_result_said_so_in_a_warning() {
+        let told =
+            |error: Option<&str>| Some(Unfinished { planned: 4, error: error.map(str::to_owned) });
+        assert_eq!(unfinished("unfinished: holds 2 of 4 samples"), told(None));
+        let ended = "unfinished: holds 2 of 4 samples; it ended with: 1 of 2 samples; it failed";
+        assert_eq!(unfinished(ended), told(Some("1 of 2 samples; it failed")));
+        assert_eq!(unfinished("auto: 2 complete rounds say little"), None);
+    }
+}
