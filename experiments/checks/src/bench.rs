@@ -1,4 +1,4 @@
-//! Where checks are made: a guest with scx_steer loaded and the server running.
+//! Where checks run: a guest with scx_steer loaded and the server running.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use steer_scenario::layout::Layout;
 use steer_scenario::scheduler::{self, JOB};
 use steer_scenario::workload::Workload;
 
-/// For a scheduler to notice and to load again in an emulated guest.
+/// Time for a scheduler to notice a change and to load again in an emulated guest.
 pub(super) const RESTART: Duration = Duration::from_secs(60);
 
-/// For a script.
+/// Time for a script.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The policy that every check's scheduler is loaded with; empty at first.
 pub(super) const FILE: &str = "/tmp/policy.toml";
@@ -26,11 +26,11 @@ pub(super) struct Bench {
     pub(super) guest: Guest,
     pub(super) facts: Facts,
     workload: Workload,
-    /// Traffic started so far; each gets other ports than those before it.
+    /// How often traffic was started; each time uses other ports than the time before.
     rounds: u16,
-    /// What the check under way has measured, for who reads along.
+    /// What the current check has measured, to print beside its result.
     pub(super) figures: String,
-    /// Make records anew rather than compare with them.
+    /// Whether to make a new record instead of comparing with the old one.
     pub(super) record: bool,
     /// How long scx_steer may take to be in force again.
     pub(super) reload: Duration,
@@ -49,7 +49,7 @@ impl Bench {
     pub(super) fn run(&mut self, check: fn(&mut Self) -> Result<()>) -> Result<Result<()>> {
         let started = self.start();
         if let Err(error) = self.guest.survive(started)? {
-            // what did start must not be in the way of the next check
+            // What did start must not be in the way of the next check.
             let stopped = self.stop();
             self.guest.survive(stopped)?.ok();
             return Ok(Err(error));
@@ -110,13 +110,13 @@ impl Bench {
         Ok(())
     }
 
-    /// Writes the policy file, all at once.
+    /// Replaces the policy file in one step.
     pub(super) fn write_policy(&mut self, rules: &str) -> Result<()> {
         self.script(&format!("cat > {FILE}.new <<'END'\n{rules}\nEND\nmv {FILE}.new {FILE}"))
             .map(drop)
     }
 
-    /// Runs a shell script in the guest; what it printed.
+    /// Runs a shell script in the guest, and returns what it printed.
     pub(super) fn script(&mut self, script: &str) -> Result<String> {
         let done = self.guest.link.run(&["sh", "-c", script], PATIENCE)?;
         ensure!(done.success(), "{}", done.last_words());

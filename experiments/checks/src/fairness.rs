@@ -1,19 +1,19 @@
-//! Threads that only compute, and must share CPUs: by weight, and nobody starves.
+//! Threads that only compute share CPUs by weight, and none starves.
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use super::bench::{Bench, RESTART};
 
-/// Of `steer-bench contend`.
+/// What `steer-bench contend` prints for each thread.
 #[derive(Deserialize)]
 struct Had {
     cpu_s: f64,
 }
 
-/// Who comes to a CPU whose threads have long run less than another under the same cache does not
-/// wait until they have caught up: the kernel would throw the scheduler out. A light thread makes
-/// the other's virtual time fast.
+/// A thread from a CPU with a fast virtual time comes to one with a slow virtual time, under the
+/// same cache. It must not wait until the threads there have caught up: the kernel would eject the
+/// scheduler. A thread of little weight makes virtual time fast.
 pub(super) fn newcomer(bench: &mut Bench) -> Result<()> {
     let script = "taskset 1 sh -c 'renice -n 19 $$; exec steer-bench contend --threads 1 \
                   --duration 18' & taskset 2 steer-bench contend --threads 2 --duration 18 & \
@@ -23,9 +23,9 @@ pub(super) fn newcomer(bench: &mut Bench) -> Result<()> {
     bench.in_force()
 }
 
-/// Two threads on one CPU: of weight 1024 and, nice 19, of 15.
+/// Two threads on one CPU: one of weight 1024, and one of weight 15 (nice 19).
 pub(super) fn weights(bench: &mut Bench) -> Result<()> {
-    // the light one begins later and ends sooner, and never has the CPU to itself
+    // The light one begins later and ends sooner, so it never has the CPU to itself.
     let script = "taskset 1 steer-bench contend --threads 1 --duration 12 >/tmp/heavy & sleep 1; \
                   taskset 1 sh -c 'renice -n 19 $$; exec steer-bench contend --threads 1 \
                   --duration 6' >/tmp/light && wait && cat /tmp/heavy /tmp/light";

@@ -1,6 +1,6 @@
-//! `steer-bench lab test`: scx_steer in a guest, under traffic, through everything that must not
-//! harm it or the host: hot unload, a second instance, CPU hotplug, a NIC that disappears; with
-//! threads that only compute; and with policies for cgroups.
+//! `steer-bench lab test`: scx_steer in a guest under traffic. Nothing may harm it or the host: hot
+//! unload, a second instance, CPU hotplug, a NIC that disappears, threads that only compute,
+//! policies for cgroups.
 
 mod bench;
 mod fairness;
@@ -9,6 +9,7 @@ mod policy;
 mod situation;
 mod sizes;
 pub mod soak;
+mod status;
 
 use anyhow::{Context, Result, ensure};
 

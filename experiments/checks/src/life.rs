@@ -1,5 +1,5 @@
-//! Checks that scx_steer comes, goes and stays as it must: unloading, reloading, a second instance, a
-//! CPU or a NIC that disappears.
+//! Checks of scx_steer's life: it unloads and reloads, refuses a second instance, and outlives a CPU
+//! or a NIC that disappears.
 
 use std::time::Instant;
 
@@ -35,8 +35,8 @@ pub(super) fn unload(bench: &mut Bench, signal: i32) -> Result<()> {
     moved(&report)
 }
 
-/// A wake-up that is under way as the scheduler goes must leave nothing to the next one, of which
-/// the kernel would complain.
+/// A wake-up during unloading must leave nothing behind for the next scheduler: the kernel would
+/// complain.
 pub(super) fn reloads(bench: &mut Bench) -> Result<()> {
     for _ in 0..2 {
         let traffic = bench.start_traffic()?;
@@ -65,15 +65,16 @@ pub(super) fn hotplug(bench: &mut Bench) -> Result<()> {
         }
         bench.in_force()?;
     }
-    // not when the kernel tells it: that may be never
+    // It must not wait until the kernel reports the change: that may never happen. The status has
+    // no reasons for restarts, so this looks at the log.
     let said = bench.guest.link.so_far(JOB)?.stderr;
     ensure!(said.contains("CPU 1 is about to leave"), "it left too late: {said}");
     moved(&traffic.finish(&bench.guest.net).context("the traffic did not survive")?.0)
 }
 
 pub(super) fn nic_disappears(bench: &mut Bench) -> Result<()> {
-    // The line to the agent goes through this NIC too: the guest does it alone, and the line's
-    // TCP connection sleeps meanwhile.
+    // The connection to the agent goes through this NIC too. So a script in the guest does
+    // everything, while that connection sleeps.
     let nic = &bench.facts.nics[0].name;
     let script = format!(
         "sleep 1; echo 1 > /sys/class/net/{nic}/device/../remove; sleep 3; \

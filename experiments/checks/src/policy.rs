@@ -6,19 +6,19 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::bench::{Bench, FILE, moved};
+use super::status::{self, Policy, Steering};
 use steer_ground::text::words;
 use steer_lab::net;
-use steer_scenario::scheduler::JOB;
 use steer_traffic::generator::Generator;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the policy is turned around.
 const FLIPS: usize = 100;
 
-/// The share of CPU 1's time that is not its owner's, who is pinned there and never sleeps, over ten
-/// seconds: other threads', and what softirq and interrupts take.
+/// The share of CPU 1's time, over ten seconds, that the thread pinned there does not get. This
+/// thread never sleeps, so other threads, softirq and interrupts take that share.
 fn foreign_share(bench: &mut Bench) -> Result<f64> {
-    // nanoseconds that the one thread in the cgroup ran, seconds since boot
+    // Nanoseconds that the one thread in the cgroup ran, and seconds since boot.
     let measure = "look() { cut -d' ' -f1 /proc/$(head -1 /sys/fs/cgroup/lab/x/cgroup.procs)/schedstat \
         /proc/uptime; }; look; sleep 10; look";
     let said = bench.script(measure)?;
@@ -28,7 +28,7 @@ fn foreign_share(bench: &mut Bench) -> Result<f64> {
 }
 
 pub(super) fn exclusive_pool(bench: &mut Bench) -> Result<()> {
-    // of a CPU's time; without the pool it is a fair share between the owner and five others
+    // Shares of the CPU's time. Without the pool, the owner shares the CPUs with five others.
     const MOST: f64 = 0.01;
     const FAIR: f64 = 0.1;
     bench.write_policy("[[rule]]\ncgroup = \"lab/**\"\npool = \"1\"\nexclusive = true")?;
@@ -40,7 +40,7 @@ pub(super) fn exclusive_pool(bench: &mut Bench) -> Result<()> {
         .script("until grep -q . /sys/fs/cgroup/lab/x/cgroup.procs; do sleep 0.2; done; sleep 2")?;
     let alone = foreign_share(bench)?;
     bench.write_policy("")?;
-    bench.guest.link.expect(JOB, "[INFO] policy: 0 rules hold for 0 cgroups", PATIENCE)?;
+    status::until(bench, "no rules", |policy| policy.rules == 0 && policy.cgroups == 0)?;
     let given_back = foreign_share(bench)?;
     bench.guest.link.signal("busy", libc::SIGKILL)?;
     bench.guest.link.wait("busy", PATIENCE)?;
@@ -53,13 +53,13 @@ pub(super) fn exclusive_pool(bench: &mut Bench) -> Result<()> {
 }
 
 pub(super) fn locked_in(bench: &mut Bench) -> Result<()> {
-    // three on each of the CPUs, so that some wait, and for CPUs that are shared
+    // Three threads for each CPU, so that some wait, on CPUs that are still shared.
     let busy = "mkdir -p /sys/fs/cgroup/lab/x; for n in 1 2 3 4 5 6; do \
         taskset c sh -c 'while :; do :; done' & done; jobs -p > /tmp/locked-in; wait";
     bench.guest.link.spawn("busy", &["sh", "-c", busy])?;
     bench.script("until grep -q . /tmp/locked-in; do sleep 0.2; done; sleep 2")?;
     bench.write_policy("[[rule]]\ncgroup = \"lab/**\"\npool = \"2-3\"\nexclusive = true")?;
-    bench.guest.link.expect(JOB, "[INFO] policy: 1 rule holds", PATIENCE)?;
+    status::until(bench, "one rule", |policy| policy.rules == 1)?;
     let starved = bench.script(
         "ran() { for p in $(cat /tmp/locked-in); do cut -d' ' -f1 /proc/$p/schedstat; done; }; \
          sleep 1; ran > /tmp/before; sleep 8; ran > /tmp/after; \
@@ -97,14 +97,14 @@ pub(super) fn declared_class(bench: &mut Bench) -> Result<()> {
     let [declared, plain] = shares?;
     let figures =
         format!("{declared:.2} of its CPU time on NIC-local CPUs, {plain:.2} of the twin's");
-    // the twin may use what the other does not claim: three CPUs of four, if that has one core
+    // The twin may use what the other does not claim: three of four CPUs, if that has one core.
     ensure!(declared >= 0.9 && plain <= 0.7, "{figures}");
     bench.figures = format!(": {figures}");
     Ok(())
 }
 
-/// The share of CPU time on NIC-local CPUs of each of the twins, under the same RPCs, as the
-/// observer sees it.
+/// The share of each twin's CPU time on NIC-local CPUs, as the observer sees it. Both serve the same
+/// RPCs.
 fn placed_near_the_nic(bench: &mut Bench) -> Result<[f64; 2]> {
     let observer = |name: &str| format!("observe-{name}");
     let mut clients = Vec::new();
@@ -135,8 +135,8 @@ fn placed_near_the_nic(bench: &mut Bench) -> Result<[f64; 2]> {
     Ok(shares)
 }
 
-/// Under traffic, `policy explain` tells of threads of the declared server that they were sent to
-/// NIC-local CPUs, and what they moved.
+/// Checks that under traffic, `policy explain` shows what the declared server's threads moved, and
+/// that they were sent to NIC-local CPUs.
 fn explained(bench: &mut Bench) -> Result<()> {
     let explain = format!(
         "sleep 6; scx_steer policy explain --policy {FILE} --json \
@@ -151,9 +151,9 @@ fn explained(bench: &mut Bench) -> Result<()> {
         moved && sent_to.is_some_and(|cpu| local.contains(&(cpu as usize)))
     });
     ensure!(busy.count() == 2, "not both RPC threads were sent near the NIC: {said}");
-    // packets follow threads in this world; who had no need to move has not learned that
-    let steering = status(bench)?["nics"][0]["steering"].take();
-    ensure!(steering != "fixed", "the NIC's steering is taken for {steering}");
+    // Packets follow threads in this steering mode. If no thread had to move, that is unknown yet.
+    let nic = status::status(bench)?.nics.into_iter().next().context("the status has no NIC")?;
+    ensure!(nic.steering != Steering::Fixed, "the NIC's steering is taken for fixed");
     Ok(())
 }
 
@@ -171,7 +171,7 @@ fn near_the_nic(observed: &Value, cpus: &[usize]) -> Option<f64> {
 }
 
 pub(super) fn flips_under_traffic(bench: &mut Bench) -> Result<()> {
-    // A change is looked for every 50 ms; what is slower here is the emulation.
+    // scx_steer looks for changes every 50 ms. Emulation makes this slower.
     let flips = format!(
         "mkdir -p /sys/fs/cgroup/lab; for p in $(pidof steer-bench); do \
          grep -qz server /proc/$p/cmdline && echo $p > /sys/fs/cgroup/lab/cgroup.procs; done; \
@@ -180,6 +180,7 @@ pub(super) fn flips_under_traffic(bench: &mut Bench) -> Result<()> {
          printf '[[rule]]\\ncgroup = \"lab\"\\n%s\\n' \"$rule\" > {FILE}.new; \
          mv {FILE}.new {FILE}; kill -HUP $(pidof scx_steer); sleep 0.2; i=$((i+1)); done; done"
     );
+    let before = status::status(bench)?.policy.reloads;
     bench.guest.link.spawn("flips", &["sh", "-c", &flips])?;
     let flipped = loop {
         let traffic = bench.start_traffic()?;
@@ -192,26 +193,21 @@ pub(super) fn flips_under_traffic(bench: &mut Bench) -> Result<()> {
     };
     ensure!(flipped.success(), "{}", flipped.last_words());
     bench.in_force()?;
-    let said = bench.guest.link.so_far(JOB)?.stderr;
-    let times = said.lines().filter(|line| line.contains("1 rule holds for 1 cgroup")).count();
+    let last = |policy: &Policy| policy.rules == 1 && policy.cgroups == 1;
+    let times = status::until(bench, "one rule for one cgroup", last)?.reloads - before;
     ensure!(times >= FLIPS, "the policy was put in force {times} times, not {FLIPS}");
     Ok(())
 }
 
 pub(super) fn bad_policy(bench: &mut Bench) -> Result<()> {
     bench.write_policy("[[rule]]\ncgroup = \"lab\"\nclass = \"long\"")?;
-    bench.guest.link.expect(JOB, "[INFO] policy: 1 rule holds", PATIENCE)?;
+    status::until(bench, "one rule", |policy| policy.rules == 1)?;
     bench.write_policy("[[rule]]\ncgroup = \"lab\"\nclas = \"long\"")?;
-    bench.guest.link.expect(JOB, "[ERROR] the new policy is refused", PATIENCE)?;
-    let refused = status(bench)?["policy"]["refused"].to_string();
-    ensure!(refused.contains("policy.toml:3:1"), "the status does not say why: {refused}");
+    let refused = status::until(bench, "a refused policy", |policy| policy.refused.is_some())?;
+    ensure!(refused.rules == 1, "the old policy is not in force: {refused:?}");
+    let why = refused.refused.unwrap_or_default();
+    ensure!(why.contains("policy.toml:3:1"), "the status does not say why: {why}");
     bench.write_policy("")?;
-    let mended = "until scx_steer status --json | grep -q '\"refused\": null'; do sleep 0.2; done";
-    bench.script(mended).context("the status does not say that the policy is mended")?;
+    status::until(bench, "a valid policy", |policy| policy.refused.is_none())?;
     bench.in_force()
-}
-
-/// What `scx_steer status` says.
-fn status(bench: &mut Bench) -> Result<Value> {
-    serde_json::from_str(&bench.script("scx_steer status --json")?).context("reading the status")
 }

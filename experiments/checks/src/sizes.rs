@@ -1,5 +1,5 @@
-//! Program sizes: what the kernel's verifier made of scx_steer, next to what is on record. A change
-//! that makes a program much larger, or much longer to verify, is seen when it is made.
+//! Program sizes: compares what the kernel's verifier made of scx_steer with the record. So a change
+//! that makes a program much larger, or much longer to verify, shows at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,10 +28,10 @@ struct Size {
 
 /// Sizes by program.
 type Sizes = BTreeMap<String, Size>;
-/// ... by kernel series.
+/// Sizes by kernel series.
 type Record = BTreeMap<String, Sizes>;
 
-/// Compares with the record; or, if asked, makes a new one of this kernel series.
+/// Compares with the record or, if asked, makes a new one for this kernel series.
 pub(super) fn as_recorded(bench: &mut Bench) -> Result<()> {
     let series = series(&bench.guest.kernel.release);
     let sizes = read(&bench.guest.link.so_far(JOB)?.stderr);
@@ -79,7 +79,7 @@ fn read(log: &str) -> Sizes {
     log.lines().filter_map(size).collect()
 }
 
-/// What grew by more than is allowed, or is not on record.
+/// The programs that grew by more than is allowed, or are not on record.
 fn grown(recorded: &Sizes, sizes: &Sizes) -> Vec<String> {
     let mut said = Vec::new();
     for (name, size) in sizes {

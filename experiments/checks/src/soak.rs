@@ -1,17 +1,16 @@
-//! `steer-bench lab soak`: everything at once, for minutes: traffic, stress-ng, cgroups that come and
-//! go, policies of every class that change, a CPU that goes and comes back. Nothing may stall, be
-//! thrown out, or make the kernel complain.
+//! `steer-bench lab soak`: everything at once, for minutes: traffic, stress-ng, cgroups and a CPU that
+//! come and go, changing policies of every class. Nothing may stall, the kernel must not eject the
+//! scheduler, and must not complain.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
 use super::bench::{Bench, RESTART, moved};
-use super::situation;
+use super::{situation, status};
 use steer_ground::progress::Progress;
 use steer_ground::tool;
 use steer_lab::guest::{Guest, GuestOptions};
-use steer_scenario::scheduler::JOB;
 use steer_scenario::workload::Workload;
 
 /// How long to soak, and with what.
@@ -30,14 +29,14 @@ const RELOAD: Duration = Duration::from_secs(150);
 
 /// What runs beside the traffic, by name: shell scripts that never end.
 const CHURN: [(&str, &str); 4] = [
-    // CPU work, processes that come and go, threads that change their affinity, wake-ups
+    // CPU work, short-lived processes, threads that change their affinity, wake-ups.
     ("stress", "exec stress-ng --quiet --cpu 1 --fork 1 --affinity 1 --pipe 1 --timeout 0"),
     (
         "cgroups",
         "c=/sys/fs/cgroup/lab; mkdir -p $c; i=0; while :; do i=$((i + 1)); mkdir $c/$i; \
          (echo 0 > $c/$i/cgroup.procs; sleep 0.2); rmdir $c/$i; done",
     ),
-    // a class each, a pool, a CPU of one's own, and none of it
+    // Each class, pools, an exclusive CPU, and none of these.
     (
         "policies",
         "put() { printf '[[rule]]\\ncgroup = \"/\"\\nprocess = \"steer-bench\"\\n%s\\n' \"$1\" \
@@ -48,8 +47,8 @@ const CHURN: [(&str, &str); 4] = [
     ),
     (
         "hotplug",
-        // Far enough apart to load anew in between, under this load, in an emulated guest. The CPU
-        // goes while it is all that some threads may use.
+        // The pauses leave time to load again under this load in an emulated guest. The CPU goes
+        // offline while it is the only one that some threads may use.
         "cpu=/sys/devices/system/cpu/cpu1/online; trap 'echo 1 > $cpu; exit' TERM; \
          while :; do sleep 60 & wait $!; until grep -q exclusive /tmp/policy.toml; do sleep 1; done; \
          echo 0 > $cpu; sleep 60 & wait $!; echo 1 > $cpu; done",
@@ -59,7 +58,7 @@ const CHURN: [(&str, &str); 4] = [
 /// Soaks.
 ///
 /// # Errors
-/// At the first thing that fails; with what the guest's kernel said.
+/// At the first failure, or when the guest's kernel complains.
 pub fn run(mut options: SoakOptions) -> Result<()> {
     options.workload.check()?;
     options.workload.check_own("lab soak")?;
@@ -77,7 +76,7 @@ pub fn run(mut options: SoakOptions) -> Result<()> {
     Ok(())
 }
 
-/// The whole of it; what happened in that time.
+/// Runs everything, and returns a summary.
 fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> {
     const TIMES_ENABLED: &str = "/sys/kernel/sched_ext/enable_seq";
     bench.start()?;
@@ -110,8 +109,7 @@ fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> 
     }
     bench.in_force()?;
     let restarts = bench.guest.link.read(TIMES_ENABLED)?.parse::<u32>()? - enabled;
-    let said = bench.guest.link.so_far(JOB)?.stderr;
-    let policies = said.lines().filter(|line| line.contains("[INFO] policy: ")).count();
+    let policies = status::status(bench)?.policy.reloads;
     bench.stop()?;
     Ok(format!(
         "{minutes} minutes: traffic {rounds} times, {policies} policies, {restarts} restarts as a \
