@@ -1,8 +1,8 @@
-//! `steer-bench run`: the experiments of spec files, point by point. What is measured already is
-//! not measured again; a point that fails does not keep the others from being measured.
+//! `steer-bench run`: the experiments of spec files, point by point. A point that has a result is
+//! not measured again. If a point fails, the others are still measured.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
@@ -10,7 +10,7 @@ use super::unsupported::Unsupported;
 use crate::plan::{AbPlan, REPORT};
 use crate::run::measured;
 use steer_result::AbResult;
-use steer_result::spec::{self, Options, Point, Spec, present_words};
+use steer_result::spec::{self, Options, Point, Spec};
 
 /// Which experiments to run, and how.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub fn run(options: &ExperimentOptions, read: ReadLine<'_>) -> Result<()> {
         spec::files(&options.specs)?.iter().map(|path| Spec::read(path)).collect::<Result<_>>()?;
     let mut runs = Vec::new();
     for spec in &specs {
-        // in small only the last point, which is the one that asks most
+        // A smoke run measures only the last point, which asks most.
         let skipped = if options.smoke { spec.points.len() - 1 } else { 0 };
         for point in &spec.points[skipped..] {
             let line = options.line(spec, point);
@@ -115,11 +115,11 @@ impl ExperimentOptions {
     }
 }
 
-/// Measures a point, unless the same run is there and whole.
+/// Measures a point, unless it has a complete result already.
 fn measure(options: AbPlan, line: Vec<String>) -> Outcome {
     let command: Vec<String> =
         ["steer-bench", "ab"].map(String::from).into_iter().chain(line).collect();
-    if let Some(result) = finished(&options.result_path(), &command) {
+    if let Some(result) = finished(&options) {
         return Outcome::Measured(Box::new(result));
     }
     match measured(options, command) {
@@ -131,14 +131,14 @@ fn measure(options: AbPlan, line: Vec<String>) -> Outcome {
     }
 }
 
-/// The result of this very run, if it is there and came to its end.
-fn finished(path: &Path, command: &[String]) -> Option<AbResult> {
-    let result = AbResult::read(path).ok()?;
-    let same =
-        result.unfinished.is_none() && present_words(&result.command) == present_words(command);
+/// The result of the same plan, if it exists and is complete.
+fn finished(plan: &AbPlan) -> Option<AbResult> {
+    let path = plan.result_path();
+    let result = AbResult::read(&path).ok()?;
+    let same = result.unfinished.is_none() && result.options == plan.options;
     if !same {
-        // it is about to be replaced: keep what was measured under another name
-        fs::rename(path, path.with_extension("old.json")).ok();
+        // The new result replaces it. Keep what was measured under another name.
+        fs::rename(&path, path.with_extension("old.json")).ok();
     }
     same.then_some(result)
 }

@@ -14,6 +14,7 @@ use steer_ground::word::Word;
 use steer_lab::guest::GuestOptions;
 use steer_lab::shape::Nics;
 use steer_lab::steering::Steering;
+use steer_result::spec::Options;
 use steer_scenario::arm::Arm;
 use steer_scenario::workload::Workload;
 
@@ -43,6 +44,8 @@ pub struct AbPlan {
     pub workload: Workload,
     /// The guest.
     pub guest: GuestOptions,
+    /// The options that make this plan, for the result.
+    pub options: Options,
     /// This host, if it is to be measured rather than a guest.
     pub host: Option<HostOptions>,
 }

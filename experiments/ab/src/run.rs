@@ -69,6 +69,7 @@ fn header(plan: &AbPlan, command: Vec<String>, bed: &mut dyn Bed) -> Result<Head
         arms: plan.arms.iter().map(|arm| arm.name.clone()).collect(),
         equal: arms::equal(&plan.arms),
         command,
+        options: plan.options.clone(),
         seed: plan.seed,
         environment: bed.environment()?,
         topology: topology.ok(),

@@ -91,7 +91,11 @@ impl LabCommand {
             Self::Lab(BootCommand::Soak(args)) => steer_checks::soak::run((*args).try_into()?),
             Self::Lab(BootCommand::Neutral(args)) => steer_trials::neutral::run((*args).into()),
             Self::Lab(BootCommand::Adapt(args)) => steer_trials::adapt::run((*args).try_into()?),
-            Self::Ab(args) => steer_ab::run((*args).try_into()?, std::env::args().collect()),
+            Self::Ab(_) => {
+                // The plan records the options as they were given, which clap's types have not.
+                let command: Vec<String> = std::env::args().collect();
+                steer_ab::run(ab::plan(&command[2..])?, command)
+            }
             Self::Run(args) => steer_ab::experiment::run(&args.into(), &ab::plan),
             Self::Det(args) => args.run(),
             Self::Guest => steer_lab::agent::serve(),

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
+use super::spec::Options;
 use super::types::{AbResult, Unfinished};
 use steer_ground::warning::{Kind, Warning};
 
@@ -41,6 +42,9 @@ pub(crate) fn completed(mut result: AbResult) -> AbResult {
     if let Some(at) = at {
         result.unfinished = unfinished(&texts.remove(at).text);
     }
+    if result.options.is_empty() {
+        result.options = options(&result.command);
+    }
     result
 }
 
@@ -53,9 +57,32 @@ fn unfinished(text: &str) -> Option<Unfinished> {
     Some(Unfinished { planned: planned.parse().ok()?, error })
 }
 
+/// The options of a command line: `--name=value`, `--name value`, or `--name` for a switch.
+fn options(command: &[String]) -> Options {
+    let mut words = command.iter().peekable();
+    let mut given = Vec::new();
+    while let Some(word) = words.next() {
+        let Some(option) = word.strip_prefix("--") else { continue };
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (option, words.next_if(|next| !next.starts_with("--")).cloned()),
+        };
+        given.push((name.to_owned(), Vec::from_iter(value)));
+    }
+    Options::recorded(given)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_are_read_from_a_command() {
+        let command = "steer-bench ab --worlds hash --no-hogs --out x --out=y --rpc-size=1KiB";
+        let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+        let expected = ["--no-hogs", "--rpc-size=1KiB", "--steering=hash"];
+        assert_eq!(options(&command).arguments(), expected);
+    }
 
     #[test]
     fn an_unfinished_result_said_so_in_a_warning() {

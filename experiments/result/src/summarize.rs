@@ -36,6 +36,7 @@ pub fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
         equal: header.equal,
         pairs: fewest.unwrap_or(0),
         command: header.command,
+        options: header.options,
         seed: header.seed,
         environment: header.environment,
         topology: header.topology,

@@ -32,6 +32,7 @@ fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
         arms: result.worlds[0].arms.keys().cloned().collect(),
         equal: result.equal.clone(),
         command: result.command.clone(),
+        options: result.options.clone(),
         seed: result.seed,
         environment: result.environment.clone(),
         topology: result.topology.clone(),
@@ -354,6 +355,12 @@ fn older_results_have_their_warnings_as_text() {
     assert_eq!(result.unfinished, Some(ended));
     assert_eq!(result.warnings, [Warning::new(Kind::Other, "auto: few")]);
     assert_eq!(older(&["auto: few"]).unfinished, None);
+}
+
+#[test]
+fn older_results_have_their_options_in_the_command() {
+    let expected = ["--arms=default,scx_steer,pinned", "--pairs=5"];
+    assert_eq!(recorded().options.arguments()[..2], expected);
 }
 
 #[test]

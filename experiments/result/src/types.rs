@@ -9,6 +9,7 @@ use super::environment::Environment;
 use super::metrics::{METRICS, Metric};
 use super::older;
 use super::sample::Sample;
+use super::spec::Options;
 use super::topology::Topology;
 use super::workload::Workload;
 use super::world::World;
@@ -33,6 +34,10 @@ pub struct AbResult {
     pub pairs: usize,
     /// The command line that made this file.
     pub command: Vec<String>,
+    /// The options that were given, by name, without `out`: what varies between an experiment's
+    /// runs. A switch has no values.
+    #[serde(default)]
+    pub options: Options,
     /// Seed of the order of the arms and of the source ports.
     pub seed: u64,
     /// The machine that was measured.
@@ -105,6 +110,8 @@ pub struct Header {
     pub equal: Option<String>,
     /// The command line of the run.
     pub command: Vec<String>,
+    /// The options that were given.
+    pub options: Options,
     /// Seed of the order of the arms and of the source ports.
     pub seed: u64,
     /// The machine that is measured.

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Error, Result};
-use clap::{Args, Parser};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
 use steer_ab::AbPlan;
 use steer_lab::steering::Steering;
+use steer_result::spec::Options;
 use steer_scenario::arm::Arm;
 
 use super::choice::choice;
@@ -88,6 +90,7 @@ impl TryFrom<AbArgs> for AbPlan {
             workload: args.workload.try_into()?,
             guest: args.guest.into(),
             host: args.host.options(),
+            options: Options::default(),
         })
     }
 }
@@ -126,12 +129,53 @@ struct AbLine {
 /// # Errors
 /// One line, without clap's hints: nobody typed this command line.
 pub(crate) fn plan(line: &[String]) -> Result<AbPlan> {
-    let parsed =
-        AbLine::try_parse_from(line).map_err(|error| Error::msg(brief(&error.to_string())))?;
-    parsed.args.try_into()
+    let parsed = |line| {
+        let matches = AbLine::command().try_get_matches_from(line)?;
+        let AbLine { args } = AbLine::from_arg_matches(&matches)?;
+        Ok((args, options(&matches)))
+    };
+    let (args, options) =
+        parsed(line).map_err(|error: clap::Error| Error::msg(brief(&error.to_string())))?;
+    Ok(AbPlan { options, ..args.try_into()? })
+}
+
+/// The options that were given, for the result.
+fn options(matches: &ArgMatches) -> Options {
+    let command = AbLine::command();
+    let given = command.get_arguments().filter_map(|arg| {
+        let id = arg.get_id().as_str();
+        let (source, name) = (matches.value_source(id)?, arg.get_long()?);
+        let lists = matches.get_raw_occurrences(id).filter(|_| arg.get_action().takes_values());
+        let values = lists.into_iter().flatten().map(|list| {
+            // A list stays one text, as it was given.
+            list.map(|value| value.to_string_lossy()).collect::<Vec<_>>().join(",")
+        });
+        let values = values.collect();
+        (source == ValueSource::CommandLine).then(|| (name.to_owned(), values))
+    });
+    Options::recorded(given)
 }
 
 fn brief(complaint: &str) -> String {
     let said = complaint.lines().next().unwrap_or_default();
     said.strip_prefix("error: ").unwrap_or(said).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_are_recorded_as_they_were_given() {
+        let line = "--pairs 5 --worlds=auto,hash --no-hogs --arms default --arms=scx_steer --out x";
+        let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let expected = [
+            "--arms=default",
+            "--arms=scx_steer",
+            "--no-hogs",
+            "--pairs=5",
+            "--steering=auto,hash",
+        ];
+        assert_eq!(plan(&line).unwrap().options.arguments(), expected);
+    }
 }

@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use super::figures::{Figure, Worlds};
 use steer_result::AbResult;
-use steer_result::spec::present_words;
 
 /// A reason to doubt. Its text says what to do about it. The JSON has only the text.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,25 +133,13 @@ fn plain(value: Option<&Value>) -> String {
     }
 }
 
-/// Differences between the runs themselves. Commands are compared because only they have the
-/// options of a scheduler; the program's path and `--out` do not matter.
+/// Differences between the runs themselves.
 fn run_differences(a: &AbResult, b: &AbResult) -> Vec<Warning> {
-    let options = |result: &AbResult| -> String {
-        let mut words = present_words(&result.command).into_iter().skip(1);
-        let mut kept = Vec::new();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--out" => drop(words.next()),
-                out if out.starts_with("--out=") => {}
-                _ => kept.push(word),
-            }
-        }
-        kept.join(" ")
-    };
+    let command = |result: &AbResult| format!("ab {}", result.options.arguments().join(" "));
     let pairs = [
         ("main arm", a.main_arm.clone(), b.main_arm.clone()),
         ("rounds", a.pairs.to_string(), b.pairs.to_string()),
-        ("command", options(a), options(b)),
+        ("command", command(a), command(b)),
     ];
     let differ = pairs.into_iter().filter(|(_, a, b)| a != b);
     differ

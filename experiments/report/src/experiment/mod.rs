@@ -19,7 +19,7 @@ use marks::Statement;
 use points::{Axis, quantity};
 use steer_result::metrics;
 use steer_result::metrics::Metric;
-use steer_result::spec::{Spec, present_words};
+use steer_result::spec::Spec;
 use steer_result::{AbResult, World};
 
 pub(super) use page::page;
@@ -86,11 +86,8 @@ impl Experiment {
             "no point of {} has a result in {place}; measure them with `steer-bench run`",
             spec.name
         );
-        let commands: Vec<_> =
-            points.iter().map(|point| present_words(&point.result.command)).collect();
-        let commands = points.iter().zip(&commands);
-        let commands = commands.map(|(point, command)| (point.name.as_str(), &command[..]));
-        let axis = Axis::of(&commands.collect::<Vec<_>>());
+        let options = points.iter().map(|point| (point.name.as_str(), &point.result.options));
+        let axis = Axis::of(&options.collect::<Vec<_>>());
         let mut labelled: Vec<_> = axis.labels.into_iter().zip(points).collect();
         if labelled.iter().all(|(label, _)| quantity(label).is_some()) {
             labelled.sort_by_key(|(label, _)| quantity(label));

@@ -1,8 +1,9 @@
 //! What varies between the points of an experiment: the axis, with a label for each point.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use steer_ground::units::Rate;
+use steer_result::spec::Options;
 
 /// The axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,19 +15,19 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The axis of points with these names and commands. If only one option varies, and its values
+    /// The axis of points with these names and options. If only one option varies, and its values
     /// are quantities, they are the labels. Otherwise the names are.
-    pub(super) fn of(points: &[(&str, &[String])]) -> Self {
-        let options: Vec<_> = points.iter().map(|(_, command)| options(command)).collect();
-        let names: BTreeSet<&str> = options.iter().flat_map(|all| all.keys().copied()).collect();
+    pub(super) fn of(points: &[(&str, &Options)]) -> Self {
+        let options: Vec<&Options> = points.iter().map(|(_, options)| *options).collect();
+        let names: BTreeSet<&str> = options.iter().flat_map(|all| all.names()).collect();
         let differs = |name: &&str| options.iter().any(|all| all.get(name) != options[0].get(name));
         let varied: Vec<&str> = names.into_iter().filter(differs).collect();
         if let [name] = varied[..] {
-            let value = |options: &BTreeMap<&str, Vec<&str>>| match options.get(name)?[..] {
-                [value] if quantity(value).is_some() => Some(value.to_owned()),
+            let value = |options: &Options| match options.get(name)? {
+                [value] if quantity(value).is_some() => Some(value.clone()),
                 _ => None,
             };
-            if let Some(labels) = options.iter().map(value).collect() {
+            if let Some(labels) = options.iter().copied().map(value).collect() {
                 return Self { name: name.replace('-', " "), labels };
             }
         }
@@ -49,17 +50,6 @@ impl Axis {
     }
 }
 
-/// The options of a command as `steer-bench run` writes them, one word each, without `--out`.
-fn options(command: &[String]) -> BTreeMap<&str, Vec<&str>> {
-    let mut options: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for word in command.iter().filter_map(|word| word.strip_prefix("--")) {
-        let (name, value) = word.split_once('=').map_or((word, None), |(n, v)| (n, Some(v)));
-        options.entry(name).or_default().extend(value);
-    }
-    options.remove("out");
-    options
-}
-
 /// The quantity of a label such as `8`, `4KiB` or `20Mbit`, to sort labels.
 pub(super) fn quantity(label: &str) -> Option<u64> {
     let rate = || label.parse::<Rate>().ok()?.bits_per_s();
@@ -71,19 +61,16 @@ mod tests {
     use super::*;
 
     fn axis(points: &[(&str, &str)]) -> Axis {
-        let commands: Vec<Vec<String>> = points
-            .iter()
-            .map(|(name, options)| {
-                let line = format!("steer-bench ab --pairs=5 --out=x/{name} {options}");
-                line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
-            })
-            .collect();
-        let points: Vec<_> = points
-            .iter()
-            .zip(&commands)
-            .map(|((name, _), command)| (*name, &command[..]))
-            .collect();
-        Axis::of(&points)
+        let given = |line: &str| -> Options {
+            let words = line.split(' ').filter_map(|word| word.strip_prefix("--"));
+            let options = words.filter_map(|word| word.split_once('='));
+            let same = ("pairs".to_owned(), vec!["5".to_owned()]);
+            let options = options.map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
+            Options::recorded(options.chain([same]))
+        };
+        let options: Vec<Options> = points.iter().map(|(_, line)| given(line)).collect();
+        let names = points.iter().map(|(name, _)| *name);
+        Axis::of(&names.zip(&options).collect::<Vec<_>>())
     }
 
     #[test]
@@ -105,7 +92,7 @@ mod tests {
                 ("large", "--long-flows=4 --rpc-size=8KiB"),
             ],
             [("one", "--long-flows=2"), ("two", "--long-flows=2 --long-flows=4")],
-            [("one", "--long-flows=2"), ("two", "--long-flows 2")],
+            [("one", "--long-flows=2"), ("two", "--long-flows=2")],
         ] {
             let axis = axis(&points);
             assert_eq!(

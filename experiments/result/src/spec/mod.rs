@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-pub use options::{Options, present_words};
+pub use options::Options;
 
 /// An experiment.
 #[derive(Debug, Deserialize)]

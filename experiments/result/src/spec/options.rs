@@ -1,32 +1,48 @@
 //! Options of `steer-bench ab` as a table of a spec file: `long-flows = 4` is `--long-flows 4`,
-//! a list repeats the option, `true` is the option by itself.
+//! a list repeats the option, `true` is the option by itself. A result records its run's options.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::de::Error;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// An option that was renamed. Archived runs and older spec files have its former name.
 const FORMER: &str = "worlds";
 const PRESENT: &str = "steering";
 
-/// The words of a command, with the present name of the option that was renamed.
-pub fn present_words(command: &[String]) -> Vec<String> {
-    let present = |word: &String| match word
-        .strip_prefix("--")
-        .and_then(|it| it.strip_prefix(FORMER))
-    {
-        Some(value) if value.is_empty() || value.starts_with('=') => format!("--{PRESENT}{value}"),
-        _ => word.clone(),
-    };
-    command.iter().map(present).collect()
-}
+/// Where a run's files go. Results do not record it: it changes nothing that is measured.
+const OUT: &str = "out";
 
-/// Options by name, with the texts of their values; none for an option that is a switch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Options by name, with the texts of their values. An option that is a switch has none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Options(BTreeMap<String, Vec<String>>);
 
 impl Options {
+    /// The options of a run, as its result records them.
+    pub fn recorded(given: impl IntoIterator<Item = (String, Vec<String>)>) -> Self {
+        let mut options: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, values) in given.into_iter().filter(|(name, _)| name != OUT) {
+            options.entry(present(name)).or_default().extend(values);
+        }
+        Self(options)
+    }
+
+    /// An option's values; `None` if it was not given.
+    pub fn get(&self, name: &str) -> Option<&[String]> {
+        self.0.get(name).map(Vec::as_slice)
+    }
+
+    /// The names of the options.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// From names and values, for what this program sets itself.
     pub fn of(options: &[(&str, &str)]) -> Self {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), vec![(*value).to_owned()]);
@@ -71,11 +87,15 @@ impl<'de> Deserialize<'de> for Options {
                      lists of numbers or texts"
                 ))
             })?;
-            let name = if name == FORMER { PRESENT.to_owned() } else { name };
-            options.insert(name, values);
+            options.insert(present(name), values);
         }
         Ok(Self(options))
     }
+}
+
+/// The present name of an option.
+fn present(name: String) -> String {
+    if name == FORMER { PRESENT.to_owned() } else { name }
 }
 
 fn text(value: &toml::Value) -> Option<String> {
@@ -105,9 +125,18 @@ mod tests {
     fn a_former_name_means_the_present_option() {
         let smoke = Options::of(&[("steering", "hash")]).or(&options("worlds = [\"auto\"]"));
         assert_eq!(smoke.arguments(), ["--steering=hash"]);
-        let command = ["ab", "--worlds", "hash", "--worlds=auto", "--worldsx", "worlds"];
-        let expected = ["ab", "--steering", "hash", "--steering=auto", "--worldsx", "worlds"];
-        assert_eq!(present_words(&command.map(String::from)), expected);
+        let given = ["worlds", "steering", "worldsx", "out"];
+        let given = given.map(|name| (name.to_owned(), vec![name.len().to_string()]));
+        let expected = ["--steering=6", "--steering=8", "--worldsx=7"];
+        assert_eq!(Options::recorded(given).arguments(), expected);
+    }
+
+    #[test]
+    fn what_a_result_records_can_be_read() {
+        let table = options("pairs = 5\nsteering = [\"auto\", \"hash\"]\nno-hogs = true");
+        let written = serde_json::to_string(&table).unwrap();
+        assert_eq!(written, r#"{"no-hogs":[],"pairs":["5"],"steering":["auto","hash"]}"#);
+        assert_eq!(serde_json::from_str::<Options>(&written).unwrap(), table);
     }
 
     #[test]
