@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result};
-use serde_json::Value;
 
 use super::nic::NearNic;
 use super::tuning::Journal;
@@ -14,6 +13,7 @@ use steer_lab::agent::Link;
 use steer_result::Environment;
 use steer_scenario::layout::Layout;
 use steer_scenario::workload::Workload;
+use steer_traffic::client::ClientReport;
 
 /// A machine that is ready for samples.
 pub(super) trait Bed {
@@ -59,7 +59,7 @@ pub(super) trait Bed {
         workload: &Workload,
         warmup: Duration,
         source_port: u16,
-    ) -> Result<(Value, Instant)>;
+    ) -> Result<(ClientReport, Instant)>;
 
     /// Looks at what its kernel had to say meanwhile; gives warnings.
     ///

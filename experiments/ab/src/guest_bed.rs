@@ -8,7 +8,6 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, ensure};
-use serde_json::Value;
 
 use super::bed::Bed;
 use super::nic::NearNic;
@@ -25,6 +24,7 @@ use steer_result::Environment;
 use steer_scenario::generator::Generators;
 use steer_scenario::layout::Layout;
 use steer_scenario::workload::Workload;
+use steer_traffic::client::ClientReport;
 
 /// Source ports of the rounds lie from here on: the client uses a thousand and some above.
 const PORTS: Range<u16> = 20_000..60_000;
@@ -128,7 +128,7 @@ impl Bed for GuestBed<'_> {
         workload: &Workload,
         warmup: Duration,
         source_port: u16,
-    ) -> Result<(Value, Instant)> {
+    ) -> Result<(ClientReport, Instant)> {
         let net = &self.ready.guest.net;
         Generators::start(net, workload, warmup, source_port)?.finish(net)
     }

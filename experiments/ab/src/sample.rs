@@ -4,8 +4,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde::Deserialize;
-use serde_json::Value;
 
 use super::bed::Bed;
 use super::cpu;
@@ -13,7 +11,7 @@ use super::tuning::{self, Tuned};
 use steer_ground::text::words;
 use steer_ground::warning::{Kind, Warning};
 use steer_lab::agent::{Link, Silent};
-use steer_result::CpuRecord;
+use steer_result::{CpuRecord, ObserverReport};
 use steer_scenario::arm::Arm;
 use steer_scenario::programs::{self, HOGS, SERVER};
 use steer_scenario::scheduler;
@@ -21,7 +19,6 @@ use steer_scenario::tuning::{NAMES, Tuning};
 use steer_scenario::workload::Workload;
 use steer_traffic::client::ClientReport;
 use steer_traffic::hog;
-use steer_traffic::long::Completed;
 
 /// For programs that only have to bind, or to attach, in an emulated guest.
 const START: Duration = Duration::from_secs(60);
@@ -35,9 +32,9 @@ const OBSERVER: &str = "observer";
 /// What a sample gives.
 pub(super) struct Measured {
     /// The observer's report.
-    pub(super) observe: Value,
+    pub(super) observe: ObserverReport,
     /// The client's report.
-    pub(super) client: Value,
+    pub(super) client: ClientReport,
     /// Spins of the hogs per second, if there were any.
     pub(super) hog_rate: Option<f64>,
     /// What the CPUs did, if that could be measured.
@@ -178,7 +175,7 @@ fn tail(workload: &Workload) -> Duration {
 }
 
 /// Ends the observer; gives its report.
-fn detach(link: &mut Link) -> Result<Value> {
+fn detach(link: &mut Link) -> Result<ObserverReport> {
     let finished = link.stop(OBSERVER)?;
     ensure!(finished.success(), "the observer failed: {}", finished.last_words());
     serde_json::from_str(&finished.stdout).context("reading the observer's report")
@@ -202,16 +199,15 @@ fn spins(said: &str) -> Option<f64> {
 }
 
 /// Whether what the client was to send without a copy was copied.
-fn copied(client: &Value) -> Option<Warning> {
-    let completed = Completed::deserialize(client.pointer("/long/zerocopy")?);
-    let said = completed.ok()?.warning()?;
+fn copied(client: &ClientReport) -> Option<Warning> {
+    let said = client.long.as_ref()?.zerocopy?.warning()?;
     Some(Warning::new(Kind::Copied, format!("the client: {said}")))
 }
 
 /// Whether another program than our client measured RPCs for another time.
-fn strayed(client: &Value) -> Option<Warning> {
-    let report = ClientReport::deserialize(client).ok()?;
-    Some(Warning::new(Kind::OtherDuration, report.rpc?.warning(report.duration_s)?))
+fn strayed(client: &ClientReport) -> Option<Warning> {
+    let said = client.rpc.as_ref()?.warning(client.duration_s)?;
+    Some(Warning::new(Kind::OtherDuration, said))
 }
 
 #[cfg(test)]

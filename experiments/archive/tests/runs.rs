@@ -48,6 +48,15 @@ fn every_archived_run_reads_and_fits_the_schema() {
         assert!(faults.is_empty(), "{place}: {faults:?}");
         let result = AbResult::read(&file).unwrap();
         assert!(!result.raw.is_empty() && !result.worlds.is_empty(), "{place}");
+        for (sample, written) in result.raw.iter().zip(document["raw"].as_array().unwrap()) {
+            // Nothing of a report is lost in reading.
+            assert_eq!(
+                serde_json::to_value(&sample.observe).unwrap(),
+                written["observe"],
+                "{place}"
+            );
+            assert_eq!(serde_json::to_value(&sample.client).unwrap(), written["client"], "{place}");
+        }
     }
     assert!(results > 20, "{results} results were found");
 }

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
 
 use steer_ground::text::words;
 use steer_lab::facts::Facts;
@@ -12,6 +11,7 @@ use steer_scenario::generator::Generators;
 use steer_scenario::layout::Layout;
 use steer_scenario::scheduler::{self, JOB};
 use steer_scenario::workload::Workload;
+use steer_traffic::client::ClientReport;
 
 /// Time for a scheduler to notice a change and to load again in an emulated guest.
 pub(super) const RESTART: Duration = Duration::from_secs(60);
@@ -125,10 +125,10 @@ impl Bench {
 }
 
 /// Checks that a client moved something of both kinds.
-pub(super) fn moved(report: &Value) -> Result<()> {
-    for path in ["/long/bytes", "/rpc/count"] {
-        let amount = report.pointer(path).and_then(Value::as_f64);
-        ensure!(amount.is_some_and(|amount| amount > 0.0), "no traffic: {path} is {amount:?}");
-    }
+pub(super) fn moved(report: &ClientReport) -> Result<()> {
+    let bytes = report.long.as_ref().map(|long| long.bytes);
+    ensure!(bytes > Some(0), "no traffic: the long flows moved {bytes:?} bytes");
+    let count = report.rpc.as_ref().map(|rpc| rpc.count);
+    ensure!(count > Some(0), "no traffic: {count:?} RPCs were answered");
     Ok(())
 }

@@ -3,12 +3,15 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::bench::{Bench, FILE, moved};
 use super::status::{self, Policy, Steering};
 use steer_ground::text::words;
 use steer_lab::net;
+use steer_result::ObserverReport;
+use steer_traffic::client::ClientReport;
 use steer_traffic::generator::Generator;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -122,8 +125,8 @@ fn placed_near_the_nic(bench: &mut Bench) -> Result<[f64; 2]> {
     let deadline = Instant::now() + PATIENCE;
     explained(bench)?;
     for client in clients {
-        let report: Value = serde_json::from_str(&client.finish(deadline)?)?;
-        ensure!(report["rpc"]["count"].as_u64() > Some(0), "no RPC was answered");
+        let report: ClientReport = serde_json::from_str(&client.finish(deadline)?)?;
+        ensure!(report.rpc.is_some_and(|rpc| rpc.count > 0), "no RPC was answered");
     }
     let mut shares = [0.0; 2];
     for ((name, _), share) in TWINS.iter().zip(&mut shares) {
@@ -135,6 +138,18 @@ fn placed_near_the_nic(bench: &mut Bench) -> Result<[f64; 2]> {
     Ok(shares)
 }
 
+/// The part of `scx_steer policy explain --json` that the check looks at.
+#[derive(Deserialize)]
+struct Explained {
+    threads: Vec<ExplainedThread>,
+}
+
+#[derive(Deserialize)]
+struct ExplainedThread {
+    target_cpu: Option<usize>,
+    last_bursts: Vec<IgnoredAny>,
+}
+
 /// Checks that under traffic, `policy explain` shows what the declared server's threads moved, and
 /// that they were sent to NIC-local CPUs.
 fn explained(bench: &mut Bench) -> Result<()> {
@@ -143,12 +158,10 @@ fn explained(bench: &mut Bench) -> Result<()> {
          $(head -1 /sys/fs/cgroup/lab/declared/cgroup.procs)"
     );
     let said = bench.script(&explain)?;
-    let explained: Value = serde_json::from_str(&said).context("reading what explain says")?;
+    let explained: Explained = serde_json::from_str(&said).context("reading what explain says")?;
     let local = bench.facts.local_cpus();
-    let busy = explained["threads"].as_array().into_iter().flatten().filter(|thread| {
-        let sent_to = thread["target_cpu"].as_u64();
-        let moved = thread["last_bursts"].as_array().is_some_and(|bursts| !bursts.is_empty());
-        moved && sent_to.is_some_and(|cpu| local.contains(&(cpu as usize)))
+    let busy = explained.threads.iter().filter(|thread| {
+        !thread.last_bursts.is_empty() && thread.target_cpu.is_some_and(|cpu| local.contains(&cpu))
     });
     ensure!(busy.count() == 2, "not both RPC threads were sent near the NIC: {said}");
     // Packets follow threads in this steering mode. If no thread had to move, that is unknown yet.
@@ -158,12 +171,12 @@ fn explained(bench: &mut Bench) -> Result<()> {
 }
 
 /// The share of short-flow CPU time on `cpus`, from an observer's timeline.
-fn near_the_nic(observed: &Value, cpus: &[usize]) -> Option<f64> {
+fn near_the_nic(observed: &ObserverReport, cpus: &[usize]) -> Option<f64> {
     let (mut near, mut all) = (0.0, 0.0);
-    for line in observed["timeline"]["cpus"].as_array()? {
-        let spent: f64 = line["short"].as_array()?.iter().filter_map(Value::as_f64).sum();
+    for line in &observed.timeline.as_ref()?.cpus {
+        let spent: f64 = line.short.iter().sum();
         all += spent;
-        if cpus.contains(&(line["cpu"].as_u64()? as usize)) {
+        if cpus.contains(&line.cpu) {
             near += spent;
         }
     }

@@ -8,13 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, bail, ensure};
-use serde_json::Value;
 
 use super::about::About;
 use super::handshake;
 use super::key::Key;
 use super::protocol::{BEAT, GRACE, Reply, Request, SILENCE};
 use super::session::Sender;
+use steer_traffic::client::ClientReport;
 use steer_traffic::load::Load;
 
 /// Longest time to connect.
@@ -98,7 +98,7 @@ impl Agent {
         &mut self,
         load: &Load,
         go_on: &dyn Fn() -> Result<()>,
-    ) -> Result<(Value, Instant)> {
+    ) -> Result<(ClientReport, Instant)> {
         let name = self.name.clone();
         let at = move || format!("the agent at {name}");
         lock(&self.requests)

@@ -43,17 +43,16 @@ pub(super) struct Axes<'a> {
 /// The curves that `points` makes from each arm's reports. Arms without points are left out.
 ///
 /// # Errors
-/// A report cannot be read, or `points` fails.
+/// As `points`.
 pub(super) fn of_arms(
     result: &AbResult,
     world: &str,
-    points: impl Fn(Vec<ClientReport>) -> Result<Vec<(f64, f64)>>,
+    points: impl Fn(Vec<&ClientReport>) -> Result<Vec<(f64, f64)>>,
 ) -> Result<Vec<Curve>> {
     let arms = result.worlds.get(world).into_iter().flat_map(|world| world.arms.keys());
     let curve = |(index, arm): (usize, &String)| {
         let samples = result.raw.iter().filter(|s| s.world == world && s.arm == *arm);
-        let reports = samples.map(|sample| Ok(serde_json::from_value(sample.client.clone())?));
-        let points = points(reports.collect::<Result<_>>()?)?;
+        let points = points(samples.map(|sample| &sample.client).collect())?;
         Ok(Curve { arm: arm.clone(), index, points })
     };
     let curves: Result<Vec<_>> = arms.enumerate().map(curve).collect();

@@ -38,9 +38,11 @@ pub(super) fn latencies(result: &AbResult, world: &str) -> Markup {
 }
 
 /// All latencies of some samples in one histogram, in nanoseconds.
-fn merged(reports: Vec<ClientReport>) -> Result<Histogram<u64>> {
+fn merged(reports: Vec<&ClientReport>) -> Result<Histogram<u64>> {
     let mut all = Histogram::new(3)?;
-    for histogram in reports.into_iter().filter_map(|report| report.rpc?.histogram) {
+    for histogram in
+        reports.into_iter().filter_map(|report| report.rpc.as_ref()?.histogram.as_ref())
+    {
         all.add(decode_histogram(&histogram)?)?;
     }
     Ok(all)

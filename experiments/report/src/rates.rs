@@ -33,8 +33,8 @@ pub(super) fn rates(result: &AbResult, world: &str) -> Markup {
 }
 
 /// The curve steps up at the rate of each flow. It begins above 0 if some flows moved nothing.
-fn points(reports: &[ClientReport]) -> Vec<(f64, f64)> {
-    let rates_of = |report: &ClientReport| -> Vec<f64> {
+fn points(reports: &[&ClientReport]) -> Vec<(f64, f64)> {
+    let rates_of = |report: &&ClientReport| -> Vec<f64> {
         let several = report.long.as_ref().filter(|long| long.per_flow_bytes.len() > 1);
         let flows = several.into_iter().flat_map(|long| &long.per_flow_bytes);
         flows.map(|&bytes| bytes as f64 / report.duration_s).collect()
@@ -76,9 +76,9 @@ mod tests {
     fn every_flow_is_a_step() {
         let reports = [report(&[20, 0]), report(&[8, 20])];
         let steps = [(4.0, 0.25), (4.0, 0.5), (10.0, 0.5), (10.0, 0.75), (10.0, 0.75), (10.0, 1.0)];
-        assert_eq!(points(&reports), steps);
-        assert_eq!(points(&[report(&[8])]), []);
-        assert_eq!(points(&[report(&[0, 0])]), []);
+        assert_eq!(points(&reports.each_ref()), steps);
+        assert_eq!(points(&[&report(&[8])]), []);
+        assert_eq!(points(&[&report(&[0, 0])]), []);
     }
 
     #[test]

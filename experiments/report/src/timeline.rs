@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::placement::{self, Cpu, Placement};
+use super::placement::{self, Placement, layers};
 use super::scale::Linear;
 use super::svg::{self, Anchor};
 use steer_ground::cpus::CpuList;
-use steer_result::Sample;
+use steer_result::{CpuShares, Sample};
 
 const LEFT: f64 = 84.0;
 const WIDTH: f64 = 1024.0;
@@ -40,9 +40,7 @@ pub(super) fn timeline(columns: &[Placement<'_>]) -> Markup {
 
 /// The CPUs local to each NIC, if the observer knows them.
 fn nic_cpus(sample: &Sample) -> Vec<CpuList> {
-    let nics = sample.observe.get("nics").and_then(|nics| nics.as_array());
-    let lists = nics.into_iter().flatten().filter_map(|nic| nic.get("local_cpus")?.as_str());
-    lists.filter_map(|list| list.parse().ok()).collect()
+    sample.observe.nics.iter().filter_map(|nic| nic.local_cpus.parse().ok()).collect()
 }
 
 fn draw(column: &Placement<'_>, (left, right): (f64, f64), first: bool) -> Markup {
@@ -83,10 +81,10 @@ fn draw(column: &Placement<'_>, (left, right): (f64, f64), first: bool) -> Marku
 }
 
 /// One closed step path per class, stacked. A value counts for its whole interval.
-fn areas(cpu: &Cpu, interval: f64, x: Linear, y: Linear) -> Vec<(&'static str, String)> {
+fn areas(cpu: &CpuShares, interval: f64, x: Linear, y: Linear) -> Vec<(&'static str, String)> {
     let mut base = vec![0.0; cpu.long.len()];
     let mut areas = Vec::new();
-    for (class, shares) in cpu.layers() {
+    for (class, shares) in layers(cpu) {
         let top: Vec<f64> = base.iter().zip(shares).map(|(base, share)| base + share).collect();
         let steps = |levels: &[f64]| -> Vec<(f64, f64)> {
             let step = |(index, &level): (usize, &f64)| {

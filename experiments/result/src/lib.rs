@@ -16,6 +16,7 @@ mod layout;
 #[path = "../tests/measured/mod.rs"]
 mod measured;
 pub mod metrics;
+mod observer;
 mod older;
 mod rounds;
 mod sample;
@@ -37,6 +38,7 @@ pub use brief::brief;
 pub use cpu::CpuRecord;
 pub use environment::Environment;
 pub use file::write_whole;
+pub use observer::{CpuShares, ObserverReport, Timeline};
 pub use sample::Sample;
 pub use schema::schema;
 pub use stages::stage_figures;

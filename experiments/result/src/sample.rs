@@ -2,9 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::cpu::CpuRecord;
+use super::observer::ObserverReport;
+use steer_traffic::client::ClientReport;
 
 /// One arm measured once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,9 +21,9 @@ pub struct Sample {
     /// First source port of the client, the same for all arms of the round.
     pub source_port: u16,
     /// What the observer on the measured machine printed.
-    pub observe: Value,
+    pub observe: ObserverReport,
     /// What the client printed.
-    pub client: Value,
+    pub client: ClientReport,
     /// Spins of the hogs per second: work of a fixed size that needs nothing but a CPU. Absent where
     /// there were no hogs, or they were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

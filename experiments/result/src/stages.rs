@@ -34,15 +34,15 @@ pub fn stage_figures(result: &AbResult, world: &str) -> Vec<StageFigure> {
     let Some(arms) = result.worlds.get(world).map(|world| world.arms.keys()) else {
         return Vec::new();
     };
-    let reports = |arm: &str| -> Option<Vec<ClientReport>> {
-        let samples = result.raw.iter().filter(|s| s.world == world && s.arm == arm);
-        samples.map(|sample| serde_json::from_value(sample.client.clone()).ok()).collect()
+    let reports = |arm: &String| -> Vec<&ClientReport> {
+        let samples = result.raw.iter().filter(|s| s.world == world && s.arm == *arm);
+        samples.map(|sample| &sample.client).collect()
     };
-    let arms: Vec<Option<Vec<ClientReport>>> = arms.map(|arm| reports(arm)).collect();
+    let arms: Vec<Vec<&ClientReport>> = arms.map(reports).collect();
     let figure = |number: usize, about, of: Of| {
-        let value = |report: &ClientReport| of(report.stages.get(number)?);
+        let value = |report: &&ClientReport| of(report.stages.get(number)?);
         let medians = arms.iter().map(|reports| {
-            let known: Option<Vec<f64>> = reports.as_ref()?.iter().map(value).collect();
+            let known: Option<Vec<f64>> = reports.iter().map(value).collect();
             median(&known?)
         });
         StageFigure {

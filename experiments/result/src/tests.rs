@@ -121,7 +121,7 @@ fn the_schema_fits_results_and_nothing_else() {
 fn a_metric_that_one_sample_lacks_has_no_median_and_no_ratio() {
     let result = edited(|sample| {
         if sample.arm == "pinned" && sample.round == 2 {
-            sample.observe["home_share"] = Value::Null;
+            sample.observe.home_share = None;
         }
     });
     let world = &result.worlds["auto"];
@@ -150,10 +150,10 @@ fn throughput_per_cpu_is_all_payload_over_the_cpus_in_use() {
         assert_eq!(metrics["cpus_used"].median, Some(cpus));
     }
     let sample = &result.raw[0];
-    let client = |path| sample.client.pointer(path).and_then(Value::as_f64).unwrap();
-    let rpc = client("/rpc/rate") * 2.0 * client("/rpc/size");
-    let expected =
-        (client("/long/bytes_per_s") + rpc) / arms[&sample.arm]["cpus_used"].median.unwrap();
+    let rpc = sample.client.rpc.as_ref().unwrap();
+    let rpc = rpc.rate * 2.0 * rpc.size as f64;
+    let long = sample.client.long.as_ref().unwrap().bytes_per_s;
+    let expected = (long + rpc) / arms[&sample.arm]["cpus_used"].median.unwrap();
     let found = arms[&sample.arm]["throughput_per_cpu"].samples[sample.round as usize].unwrap();
     assert!((found / expected - 1.0).abs() < 1e-9, "{found} for {expected}");
     assert!(table(&result, Style::Terminal).contains("throughput_per_cpu"));
@@ -167,14 +167,14 @@ fn throughput_per_cpu_is_unknown_where_a_part_is() {
         super::metrics::find("throughput_per_cpu").unwrap().value(&sample)
     };
     assert!(value(|_| {}).is_some());
-    assert!(value(|sample| sample.client["long"] = Value::Null).is_some(), "none were asked for");
+    assert!(value(|sample| sample.client.long = None).is_some(), "none were asked for");
     let failed = value(|sample| {
-        sample.client["long"] = Value::Null;
-        sample.client["errors"] = json!(["long flow 0: connection reset"]);
+        sample.client.long = None;
+        sample.client.errors = vec!["long flow 0: connection reset".into()];
     });
     assert_eq!(failed, None);
     assert_eq!(value(|sample| sample.cpu = None), None);
-    let none = value(|sample| sample.client["long"] = sample.client["rpc"].take());
+    let none = value(|sample| (sample.client.long, sample.client.rpc) = (None, None));
     assert_eq!(none, None);
 }
 
@@ -192,7 +192,8 @@ fn a_load_that_shifts_is_shown_stage_by_stage() {
                 "rpc_p50_us": null, "rpc_p99_us": 1000.0 * scale
             })
         };
-        sample.client["stages"] = json!([stage(0, 1), stage(1, 0)]);
+        let stages = json!([stage(0, 1), stage(1, 0)]);
+        sample.client.stages = serde_json::from_value(stages).unwrap();
     }
     let figures = stage_figures(&result, "auto");
     let shown: Vec<_> = figures
@@ -209,7 +210,7 @@ fn a_load_that_shifts_is_shown_stage_by_stage() {
     let text = table(&result, Style::Terminal);
     assert!(text.contains("long-flows=0       RPCs, /s"), "{text}");
     // One sample without stages: no median.
-    result.raw[0].client["stages"] = json!([]);
+    result.raw[0].client.stages = Vec::new();
     let arm = result.worlds["auto"].arms.get_index_of(result.raw[0].arm.as_str()).unwrap();
     assert!(stage_figures(&result, "auto").iter().all(|figure| figure.medians[arm].is_none()));
 }
@@ -295,9 +296,9 @@ fn no_samples_are_no_result_but_no_crash() {
 fn doubtful_samples_are_told() {
     let result = edited(|sample| {
         if sample.round == 0 {
-            sample.client["errors"] = json!(["long flow 0: connection reset"]);
+            sample.client.errors = vec!["long flow 0: connection reset".into()];
         } else if sample.round == 1 {
-            sample.observe["version"] = json!(9);
+            sample.observe.version = 9;
         }
     });
     let told = |kind, part: &str| doubts(&result, kind).iter().any(|said| said.contains(part));
@@ -313,7 +314,7 @@ fn metric_names_are_unique_and_sums_need_all_parts() {
     names.dedup();
     assert_eq!(names.len(), METRICS.len());
     let result = edited(|sample| {
-        sample.observe["none"].as_object_mut().unwrap().remove("switches_per_s");
+        sample.observe.none.switches_per_s = None;
     });
     assert_eq!(result.worlds["auto"].arms["default"]["switches"].median, None);
 }
@@ -325,8 +326,10 @@ fn waits_and_packet_sizes_are_metrics_where_the_observer_tells_them() {
     assert!(!older.doubts().iter().any(|said| said.contains("skb_size")));
     let result = edited(|sample| {
         let far = if sample.arm == "scx_steer" { 50.0 } else { 200.0 };
-        sample.observe["napi_to_copy"] = json!({"p50_us": 7.5, "p99_us": far});
-        sample.observe["skb_size"] = json!(null);
+        let mut observe = serde_json::to_value(&sample.observe).unwrap();
+        observe["napi_to_copy"] = json!({"p50_us": 7.5, "p99_us": far});
+        observe["skb_size"] = json!(null);
+        sample.observe = serde_json::from_value(observe).unwrap();
     });
     let auto = &result.worlds["auto"];
     assert_eq!(auto.median("default", "napi_to_copy_p50"), Some(7.5));

@@ -21,8 +21,7 @@ pub(super) fn of_sample(sample: &Sample) -> Option<Warning> {
         let text = format!("{why}; use programs of the same release");
         return Some(Warning::new(Kind::UnknownFormat, text).at(&place));
     }
-    let errors = sample.client.get("errors")?.as_array()?;
-    let first = errors.first()?.as_str()?;
+    let first = sample.client.errors.first()?;
     let text = format!("the client failed, its figures are partial: {first}");
     Some(Warning::new(Kind::ClientFailed, text).at(&place))
 }

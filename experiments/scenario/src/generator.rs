@@ -5,13 +5,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::rpc_tool::{Calls, RpcTool};
 use super::workload::Workload;
 use steer_lab::net;
 use steer_lab::net::Net;
-use steer_traffic::client::ClientReport;
+use steer_traffic::client::{ClientReport, LongReport};
 use steer_traffic::generator::{Client, Generator};
 
 /// Time allowed beyond warm-up and sample for connecting, draining and exchanging results.
@@ -60,7 +60,7 @@ impl Generators {
 
     /// Runs the load tool in the same network, if there is one, and waits for the end of all
     /// traffic. Returns the client's report, and when the last of the windows began.
-    pub fn finish(self, net: &Net) -> Result<(Value, Instant)> {
+    pub fn finish(self, net: &Net) -> Result<(ClientReport, Instant)> {
         let start = |argv: &[String]| command(net, argv);
         let rpc = self.rpc.map(|(tool, calls)| {
             tool.drive(calls, net::GUEST.into(), &start, self.warm, self.window)
@@ -69,15 +69,15 @@ impl Generators {
         let (mut report, warm) = match self.client {
             Some(client) => {
                 let (text, warm) = client.finish(self.deadline)?;
-                let report: Value =
+                let report: ClientReport =
                     serde_json::from_str(&text).context("reading the client's report")?;
                 (report, warm.context("the client never reported the end of its warm-up")?)
             }
-            None => (serde_json::to_value(ClientReport::of_others(self.window))?, self.warm),
+            None => (ClientReport::of_others(self.window), self.warm),
         };
         let mut begun = warm;
         if let Some((rpc, asked)) = rpc {
-            report["rpc"] = serde_json::to_value(rpc)?;
+            report.rpc = Some(rpc);
             // A tool that starts late has a later window, even if our client was punctual.
             begun = begun.max(asked);
         }
@@ -87,7 +87,7 @@ impl Generators {
                 .into_iter()
                 .map(|generator| generator.finish(self.deadline).context("iperf3 failed"))
                 .collect::<Result<Vec<_>>>()?;
-            report["long"] = long_of_iperf(&reports)?;
+            report.long = Some(long_of_iperf(&reports)?);
         }
         Ok((report, begun))
     }
@@ -102,7 +102,7 @@ fn command(net: &Net, argv: &[String]) -> Result<Command> {
 }
 
 /// Combines the reports of several iperf3 clients into the form of our client's `long`.
-fn long_of_iperf(reports: &[String]) -> Result<Value> {
+fn long_of_iperf(reports: &[String]) -> Result<LongReport> {
     let mut per_flow = Vec::new();
     let mut rate = 0.0;
     for report in reports {
@@ -120,14 +120,20 @@ fn long_of_iperf(reports: &[String]) -> Result<Value> {
         per_flow.push(number("bytes")? as u64);
         rate += number("bits_per_second")? / 8.0;
     }
-    let bytes: u64 = per_flow.iter().sum();
-    Ok(json!({
-        "flows": per_flow.len(), "bytes": bytes, "bytes_per_s": rate, "per_flow_bytes": per_flow
-    }))
+    Ok(LongReport {
+        flows: per_flow.len(),
+        bytes: per_flow.iter().sum(),
+        bytes_per_s: rate,
+        per_flow_bytes: per_flow,
+        fairness: None,
+        zerocopy: None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -136,9 +142,8 @@ mod tests {
             json!({"end": {"sum_received": {"bytes": bytes, "bits_per_second": 80.0}}}).to_string()
         };
         let long = long_of_iperf(&[report(10), report(20)]).unwrap();
-        assert_eq!(long["bytes"], 30);
-        assert_eq!(long["bytes_per_s"], 20.0);
-        assert_eq!(long["per_flow_bytes"], json!([10, 20]));
+        assert_eq!((long.bytes, long.bytes_per_s), (30, 20.0));
+        assert_eq!(long.per_flow_bytes, [10, 20]);
         let error = long_of_iperf(&[json!({"error": "refused"}).to_string()]).unwrap_err();
         assert_eq!(error.to_string(), "iperf3: refused");
     }

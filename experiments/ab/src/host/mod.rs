@@ -15,7 +15,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, bail, ensure};
-use serde_json::Value;
 
 use super::bed::Bed;
 use super::nic::NearNic;
@@ -35,6 +34,7 @@ use steer_scenario::arm::Arm;
 use steer_scenario::layout::Layout;
 use steer_scenario::scheduler;
 use steer_scenario::workload::Workload;
+use steer_traffic::client::ClientReport;
 
 /// The world of a host: it steers packets as it is set up to.
 pub(super) const WORLD: &str = "host";
@@ -169,7 +169,7 @@ impl Bed for HostBed {
         workload: &Workload,
         warmup: Duration,
         source_port: u16,
-    ) -> Result<(Value, Instant)> {
+    ) -> Result<(ClientReport, Instant)> {
         let stop = self.stop;
         self.agent.drive(&workload.load(warmup, source_port), &|| stop.not_raised())
     }

@@ -10,12 +10,12 @@ use std::iter;
 use indexmap::IndexMap;
 use maud::{Markup, html};
 
-use super::placement::{self, Cpu, Placement};
+use super::placement::{self, Placement, means};
 use super::svg::{self, Anchor};
 use layout::{Frame, Kind, Layout, ROW};
 use steer_ground::cpus::CpuList;
-use steer_result::AbResult;
 use steer_result::topology::{Queue, Topology};
+use steer_result::{AbResult, CpuShares};
 
 const WIDTH: f64 = 1024.0;
 /// Room above for the names of the columns.
@@ -131,8 +131,7 @@ fn description(topology: &Topology, nics: &[Nic<'_>], arms: &[Placement<'_>]) ->
     for arm in arms {
         for (class, words) in [("long", "long-flow"), ("short", "RPC")] {
             let cpus = arm.timeline.cpus.iter().flat_map(|cpu| {
-                let its = cpu
-                    .means()
+                let its = means(cpu)
                     .into_iter()
                     .filter(|(name, share)| *name == class && *share >= LEAST);
                 its.map(|(_, share)| format!("{:.0} % of CPU {}", 100.0 * share, cpu.cpu))
@@ -212,9 +211,9 @@ fn queues_of(cpu: usize, queues: &[&Queue]) -> String {
 }
 
 /// A CPU's time, stacked; empty if the observer did not record this CPU.
-fn bar(cpu: Option<&Cpu>, (left, top): (f64, f64), width: f64) -> Markup {
+fn bar(cpu: Option<&CpuShares>, (left, top): (f64, f64), width: f64) -> Markup {
     let mut at = left;
-    let parts = cpu.into_iter().flat_map(Cpu::means).map(|(class, share)| {
+    let parts = cpu.into_iter().flat_map(means).map(|(class, share)| {
         let part = (class, at, share * width);
         at += part.2;
         part

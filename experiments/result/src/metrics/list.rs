@@ -7,8 +7,7 @@ use super::source::Source;
 pub const METRICS: &[Metric] = {
     use Better::{Higher, Lower};
     use Source::{
-        Client, ClientLater, CpusUsed, HogRate, Network, Observe, ObserveLater, ObserveSum,
-        PayloadPerCpu,
+        Client, ClientLater, CpusUsed, HogRate, Network, Observe, ObserveLater, PayloadPerCpu,
     };
     const fn metric(
         name: &'static str,
@@ -28,42 +27,42 @@ pub const METRICS: &[Metric] = {
             "long-flow bytes copied on a NIC-local CPU",
             SHARE,
             Higher,
-            Observe("/local_share"),
+            Observe(|report| report.local_share),
         ),
         metric(
             "home_share",
             "long-flow bytes copied on the CPU whose softirq processed them",
             SHARE,
             Higher,
-            Observe("/home_share"),
+            Observe(|report| report.home_share),
         ),
         metric(
             "llc_share",
             "long-flow bytes copied in the last-level cache whose softirq processed them",
             SHARE,
             Higher,
-            Observe("/llc_share"),
+            Observe(|report| report.llc_share),
         ),
         metric(
             "mixed_share",
             "long-flow CPU time on CPUs that serve RPCs as well",
             SHARE,
             Lower,
-            Observe("/mixed_share"),
+            Observe(|report| report.mixed_share),
         ),
         metric(
             "throughput_per_core",
             "long-flow payload per CPU-second of its threads and softirq",
             ("B/cpu-s", "MB/cpu-s", 1e6),
             Higher,
-            Observe("/throughput_per_core"),
+            Observe(|report| report.throughput_per_core),
         ),
         metric(
             "rpcs_per_cpu_second",
             "RPCs per CPU-second of their threads and softirq",
             ("/cpu-s", "/cpu-s", 1.0),
             Higher,
-            Observe("/rpcs_per_cpu_second"),
+            Observe(|report| report.rpcs_per_cpu_second),
         ),
         // The paper's own throughput per core; `throughput_per_core` is that of the long flows alone.
         metric(
@@ -85,25 +84,49 @@ pub const METRICS: &[Metric] = {
             "long-flow payload delivered",
             ("B/s", "MB/s", 1e6),
             Higher,
-            Client("/long/bytes_per_s"),
+            Client(|report| Some(report.long.as_ref()?.bytes_per_s)),
         ),
         metric(
             "long_fairness",
             "how evenly the long flows shared that: Jain's index, 1 for all alike",
             SHARE,
             Higher,
-            ClientLater("/long/fairness"),
+            ClientLater(|report| report.long.as_ref()?.fairness),
         ),
-        metric("rpc_rate", "RPCs answered", PER_S, Higher, Client("/rpc/rate")),
-        metric("rpc_p50", "median RPC latency", MICROSECONDS, Lower, Client("/rpc/p50_us")),
-        metric("rpc_p99", "99th percentile", MICROSECONDS, Lower, Client("/rpc/p99_us")),
-        metric("rpc_p999", "99.9th percentile", MICROSECONDS, Lower, Client("/rpc/p999_us")),
+        metric(
+            "rpc_rate",
+            "RPCs answered",
+            PER_S,
+            Higher,
+            Client(|report| Some(report.rpc.as_ref()?.rate)),
+        ),
+        metric(
+            "rpc_p50",
+            "median RPC latency",
+            MICROSECONDS,
+            Lower,
+            Client(|report| report.rpc.as_ref()?.p50_us),
+        ),
+        metric(
+            "rpc_p99",
+            "99th percentile",
+            MICROSECONDS,
+            Lower,
+            Client(|report| report.rpc.as_ref()?.p99_us),
+        ),
+        metric(
+            "rpc_p999",
+            "99.9th percentile",
+            MICROSECONDS,
+            Lower,
+            Client(|report| report.rpc.as_ref()?.p999_us),
+        ),
         metric(
             "rpc_rtt",
             "mean smoothed round-trip time of RPC connections, by the client's TCP",
             MICROSECONDS,
             Lower,
-            ClientLater("/rpc/rtt_us"),
+            ClientLater(|report| report.rpc.as_ref()?.rtt_us),
         ),
         metric("hog_rate", "work of the hogs, in spins", PER_S, Higher, HogRate),
         metric(
@@ -111,21 +134,27 @@ pub const METRICS: &[Metric] = {
             "median wait of long-flow payload, from NAPI to the start of its copy",
             MICROSECONDS,
             Lower,
-            ObserveLater { part: "napi_to_copy", number: "p50_us" },
+            ObserveLater(|report| {
+                Some(report.napi_to_copy.as_ref()?.as_ref().and_then(|part| part.p50_us))
+            }),
         ),
         metric(
             "napi_to_copy_p99",
             "99th percentile of that wait",
             MICROSECONDS,
             Lower,
-            ObserveLater { part: "napi_to_copy", number: "p99_us" },
+            ObserveLater(|report| {
+                Some(report.napi_to_copy.as_ref()?.as_ref().and_then(|part| part.p99_us))
+            }),
         ),
         metric(
             "skb_size",
             "mean payload of the packets that TCP is handed for long flows, after GRO",
             ("B", "B", 1.0),
             Higher,
-            ObserveLater { part: "skb_size", number: "mean_bytes" },
+            ObserveLater(|report| {
+                Some(report.skb_size.as_ref()?.as_ref().and_then(|part| part.mean_bytes))
+            }),
         ),
         metric(
             "interrupts",
@@ -153,46 +182,48 @@ pub const METRICS: &[Metric] = {
             "moves of any thread to another CPU",
             PER_S,
             Lower,
-            ObserveSum([
-                "/long/migrations_per_s",
-                "/short/migrations_per_s",
-                "/none/migrations_per_s",
-            ]),
+            Observe(|report| {
+                let [long, short, none] = report.classes().map(|class| class.migrations_per_s);
+                Some(long? + short? + none?)
+            }),
         ),
         metric(
             "migrations_long",
             "moves of long-flow threads",
             PER_S,
             Lower,
-            Observe("/long/migrations_per_s"),
+            Observe(|report| report.long.migrations_per_s),
         ),
         metric(
             "migrations_short",
             "moves of RPC threads",
             PER_S,
             Lower,
-            Observe("/short/migrations_per_s"),
+            Observe(|report| report.short.migrations_per_s),
         ),
         metric(
             "switches",
             "context switches to any thread",
             PER_S,
             Lower,
-            ObserveSum(["/long/switches_per_s", "/short/switches_per_s", "/none/switches_per_s"]),
+            Observe(|report| {
+                let [long, short, none] = report.classes().map(|class| class.switches_per_s);
+                Some(long? + short? + none?)
+            }),
         ),
         metric(
             "switches_long",
             "context switches to long-flow threads",
             PER_S,
             Lower,
-            Observe("/long/switches_per_s"),
+            Observe(|report| report.long.switches_per_s),
         ),
         metric(
             "switches_short",
             "context switches to RPC threads",
             PER_S,
             Lower,
-            Observe("/short/switches_per_s"),
+            Observe(|report| report.short.switches_per_s),
         ),
     ]
 };

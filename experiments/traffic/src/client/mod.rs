@@ -22,7 +22,7 @@ use crew::Crew;
 pub use histogram::decode_histogram;
 pub use mark::StageReport;
 pub use options::{ClientOptions, MOST_LONG, MOST_RATE, MOST_RPC};
-pub use report::{ClientReport, RpcReport};
+pub use report::{ClientReport, LongReport, RpcReport};
 use steer_ground::units::Seconds;
 pub use talk::Protocol;
 

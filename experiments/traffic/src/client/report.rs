@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hdrhistogram::Histogram;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::histogram::{encode_histogram, percentile};
@@ -12,7 +13,7 @@ use super::mark::StageReport;
 use crate::long::Completed;
 
 /// The result of one client run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientReport {
     /// Format of this object.
     pub version: u32,
@@ -30,7 +31,7 @@ pub struct ClientReport {
 }
 
 /// What the long flows moved.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LongReport {
     /// Flows.
     pub flows: usize,
@@ -51,7 +52,7 @@ pub struct LongReport {
 }
 
 /// The figures of the RPCs.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RpcReport {
     /// Connections.
     pub connections: u32,

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{self, SendFlags};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::errqueue;
@@ -36,7 +37,7 @@ pub struct Completions {
 }
 
 /// A snapshot of [`Completions`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Completed {
     /// Sends that the kernel has completed.
     pub sends: u64,
