@@ -1,5 +1,4 @@
-//! Where samples are taken: what a sample and a run need of the measured machine, be it a guest of
-//! the lab or this host.
+//! What samples and runs need of the measured machine: a guest of the lab, or this host.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -44,13 +43,13 @@ pub(super) trait Bed {
     /// When it does not answer.
     fn warnings(&mut self) -> Result<Vec<Warning>>;
 
-    /// Puts it in a world.
+    /// Sets up a steering mode.
     ///
     /// # Errors
     /// When it does not take a setting.
     fn turn(&mut self, world: &str) -> Result<()>;
 
-    /// Has traffic driven to it from elsewhere; gives the client's report and when its window began.
+    /// Drives traffic to it from elsewhere. Returns the client's report, and when its window began.
     ///
     /// # Errors
     /// When the traffic fails.
@@ -61,15 +60,15 @@ pub(super) trait Bed {
         source_port: u16,
     ) -> Result<(ClientReport, Instant)>;
 
-    /// Looks at what its kernel had to say meanwhile; gives warnings.
+    /// Checks its kernel's log after a sample, and returns warnings.
     ///
     /// # Errors
-    /// When that means that the sample is worth nothing.
+    /// When the log makes the sample worthless.
     fn afterwards(&mut self) -> Result<Vec<Warning>>;
 
-    /// Makes it ready again after a sample that failed. Gives the reason to take the sample again.
+    /// Makes it ready again after a sample that failed. Returns the reason to take the sample again.
     ///
     /// # Errors
-    /// With the sample's error and what is known of it, when there is no such reason.
+    /// When the sample need not be taken again: its error, and what is known about it.
     fn recover(&mut self, error: Error) -> Result<String>;
 }

@@ -1,4 +1,4 @@
-//! What a result records of any machine it was taken on. What cannot be found out stays unknown.
+//! What a result records about any measured machine. Facts that cannot be read stay unknown.
 
 use std::process::Command;
 use std::time::Duration;

@@ -41,8 +41,8 @@ impl RoundsOptions {
         format!("round {}{of}", round + 1)
     }
 
-    /// The end of a world's rounds, when the worlds before it and itself are this share of all. What
-    /// a world leaves of its time is the next one's.
+    /// When a steering mode's rounds end. `share` is its part of all modes, together with those before
+    /// it. Time that a mode leaves goes to the next one.
     pub(super) fn end(&self, begun: Instant, share: f64) -> End {
         let budget = Duration::from_secs(60 * u64::from(self.budget));
         End {
@@ -63,11 +63,11 @@ pub(super) struct End {
 /// Whether a world needs another round.
 #[derive(Debug, PartialEq)]
 pub(super) enum Next {
-    /// One that was to be measured in any case.
+    /// A round that is measured in any case.
     Planned,
-    /// One for the interval's sake.
+    /// A round to narrow the interval.
     Further,
-    /// None; with what has to be said about it.
+    /// None. A text says why, if the interval is not narrow enough.
     Over(Option<String>),
 }
 

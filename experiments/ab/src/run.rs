@@ -21,10 +21,10 @@ use steer_ground::warning::{Kind, Place, Warning};
 use steer_result::{AbResult, Header, Sample, Unfinished, summarize};
 use steer_scenario::arm::Arm;
 
-/// Runs it; `command` is what the result says it came from.
+/// Runs a plan. The result records `command`.
 ///
 /// # Errors
-/// At the first sample that fails; those before it are saved.
+/// When a sample fails. The samples before it are saved.
 pub fn run(plan: AbPlan, command: Vec<String>) -> Result<()> {
     plan.check()?;
     let out = plan.out.clone();
@@ -36,7 +36,7 @@ pub fn run(plan: AbPlan, command: Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Measures; the files are written.
+/// Measures, and writes the files.
 ///
 /// # Errors
 /// As [`run`].
@@ -79,7 +79,7 @@ fn header(plan: &AbPlan, command: Vec<String>, bed: &mut dyn Bed) -> Result<Head
     })
 }
 
-/// All rounds of all worlds; what is measured until something fails is kept.
+/// Measures all rounds in all steering modes. If something fails, the samples until then are kept.
 fn measure(plan: &AbPlan, command: Vec<String>, progress: &Progress) -> Result<AbResult> {
     let mut bed = bed(plan, progress)?;
     let mut run = Run { header: header(plan, command, &mut *bed)?, samples: Vec::new(), saved: 0 };

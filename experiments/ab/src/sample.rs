@@ -20,10 +20,10 @@ use steer_scenario::workload::Workload;
 use steer_traffic::client::ClientReport;
 use steer_traffic::hog;
 
-/// For programs that only have to bind, or to attach, in an emulated guest.
+/// Time for a program to bind or attach in an emulated guest.
 const START: Duration = Duration::from_secs(60);
-/// Between the observer's attaching and the traffic's warm-up: for the server and the hogs to
-/// start. What they leave of it is added to the warm-up, so that the windows begin together.
+/// Time between the observer's attaching and the traffic's warm-up, for the server and the hogs to
+/// start. Time that they leave is added to the warm-up, so that the windows begin together.
 const SET_UP: Duration = Duration::from_secs(4);
 /// How far apart the windows of client and observer may begin.
 const APART: Duration = Duration::from_millis(500);
@@ -43,7 +43,7 @@ pub(super) struct Measured {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Takes one sample; what the arm sets for it is put back, whatever comes of it.
+/// Takes one sample. The settings of the arm are put back afterwards, also after an error.
 ///
 /// # Errors
 /// When a program fails, the scheduler is thrown out, a guest's kernel complains, or a setting does
@@ -60,14 +60,14 @@ pub(super) fn take(
             measured.warnings.extend(tuned.undo(bed.link())?);
             Ok(measured)
         }
-        // whoever does not answer takes its settings along
+        // A guest that does not answer is lost, and its settings with it.
         Err(error) if error.is::<Silent>() => Err(error),
         Err(error) => Err(tuning::with(error, tuned.undo(bed.link()))),
     }
 }
 
-/// Sets all that the arms name once and puts it back, so that what cannot be had is known before
-/// anything is measured.
+/// Applies each setting of the arms once and puts it back. So a setting that this machine cannot
+/// have is known before anything is measured.
 ///
 /// # Errors
 /// `Unsupported`, when the machine cannot do one of them.
@@ -168,8 +168,8 @@ fn attach(link: &mut Link, workload: &Workload) -> Result<Instant> {
     Ok(Instant::now() + lead)
 }
 
-/// How long the observer and the measurement of the CPUs stay at the most, and the server takes to end:
-/// until all connections are closed. An emulated guest closed 5000 of 300,000 in a second.
+/// The longest time that the observer and the measurement of the CPUs stay, and that the server
+/// takes to end: all connections must be closed. An emulated guest closed 5000 of 300,000 per second.
 fn tail(workload: &Workload) -> Duration {
     START + workload.connecting()
 }
@@ -181,7 +181,7 @@ fn detach(link: &mut Link) -> Result<ObserverReport> {
     serde_json::from_str(&finished.stdout).context("reading the observer's report")
 }
 
-/// Whether the windows began too far apart.
+/// Warns if the windows began too far apart.
 fn apart(observer: Instant, client: Instant) -> Option<Warning> {
     let late = client.saturating_duration_since(observer);
     let early = observer.saturating_duration_since(client);
@@ -198,13 +198,13 @@ fn spins(said: &str) -> Option<f64> {
     said.lines().find_map(|line| line.strip_prefix(hog::SPINS)?.parse().ok())
 }
 
-/// Whether what the client was to send without a copy was copied.
+/// Warns if the kernel copied what the client was to send without a copy.
 fn copied(client: &ClientReport) -> Option<Warning> {
     let said = client.long.as_ref()?.zerocopy?.warning()?;
     Some(Warning::new(Kind::Copied, format!("the client: {said}")))
 }
 
-/// Whether another program than our client measured RPCs for another time.
+/// Warns if another program than our client measured the RPCs for a different time.
 fn strayed(client: &ClientReport) -> Option<Warning> {
     let said = client.rpc.as_ref()?.warning(client.duration_s)?;
     Some(Warning::new(Kind::OtherDuration, said))

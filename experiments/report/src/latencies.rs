@@ -43,7 +43,7 @@ fn merged(reports: Vec<&ClientReport>) -> Result<Histogram<u64>> {
     for histogram in
         reports.into_iter().filter_map(|report| report.rpc.as_ref()?.histogram.as_ref())
     {
-        all.add(decode_histogram(&histogram)?)?;
+        all.add(decode_histogram(histogram)?)?;
     }
     Ok(all)
 }

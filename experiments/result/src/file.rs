@@ -47,13 +47,13 @@ impl AbResult {
     }
 }
 
-/// Writes a file, whole or not at all: a reader never sees half of it, and what was there before
-/// stays where there is no room for the new.
+/// Writes a file, whole or not at all. A reader never sees half of it. If the disk is full, the old
+/// file stays.
 ///
 /// # Errors
 /// When the folder is missing or not writable, or the disk is full.
 pub fn write_whole(path: &Path, text: &str) -> Result<()> {
-    // A device, or a link: what it stands for is to be written, not replaced.
+    // A device or a link: write to its target instead of replacing it.
     if path.symlink_metadata().is_ok_and(|it| !it.is_file()) {
         return fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
     }
@@ -61,7 +61,7 @@ pub fn write_whole(path: &Path, text: &str) -> Result<()> {
     draft.push(".partial");
     let written = fs::write(&draft, text).and_then(|()| fs::rename(&draft, path));
     if written.is_err() {
-        // Half a draft is of no use, and takes the room that others may need.
+        // Half a draft is useless and takes space.
         fs::remove_file(&draft).ok();
     }
     written.with_context(|| format!("cannot write {}", path.display()))

@@ -9,7 +9,7 @@ use super::sample::Sample;
 /// The samples of one world: by arm in the order to show them, then by round.
 pub(super) type Rounds<'a> = IndexMap<&'a str, BTreeMap<u32, &'a Sample>>;
 
-/// Those of one world; every arm is there, be it without samples.
+/// The samples of one world. Every arm is in it, also one without samples.
 pub(super) fn rounds_of<'a>(world: &str, arms: &'a [String], samples: &'a [Sample]) -> Rounds<'a> {
     let mut rounds: Rounds = arms.iter().map(|arm| (arm.as_str(), BTreeMap::new())).collect();
     for sample in samples.iter().filter(|sample| sample.world == world) {

@@ -1,5 +1,5 @@
-//! The JSON Schema of `result.json`, made from the types and the list of metrics so that none of
-//! them can part from it.
+//! The JSON Schema of `result.json`, made from the types and the list of metrics, so that it always
+//! matches them.
 
 use anyhow::Result;
 use serde_json::json;

@@ -10,8 +10,8 @@ use super::warnings;
 use super::world::{Summary, World};
 use steer_stats::{Ratio, median};
 
-/// Works out all figures of a run. Rounds that lack an arm count for the arms they have, and for
-/// the ratios of pairs they hold both arms of; so a run that was cut short still gives a result.
+/// Works out all figures of a run. A round that lacks an arm counts for the arms it has, and for the
+/// ratios of pairs that it has both arms of. So a run that was cut short still gives a result.
 pub fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
     let mut said = header.warnings;
     said.extend(samples.iter().filter_map(warnings::of_sample));

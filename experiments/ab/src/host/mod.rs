@@ -1,6 +1,6 @@
-//! This host as the machine that is measured: the agent on another host drives the traffic. What
-//! runs here for a sample is ended after it, however it ends, and the kernel's own scheduler is back;
-//! what an arm sets is put back, and is in a journal meanwhile.
+//! This host as the measured machine: the agent on another host drives the traffic. After each sample,
+//! also a failed one, the programs are ended, the kernel's own scheduler is back, and an arm's
+//! settings are put back. Until then, the settings from before are in a journal.
 
 mod environment;
 mod kernel_log;
@@ -57,8 +57,8 @@ pub(super) struct HostBed {
 }
 
 impl HostBed {
-    /// Looks whether everything is there, and connects to the agent. Changes nothing, but puts back
-    /// what a run that was killed had changed.
+    /// Checks that nothing is missing, and connects to the agent. Changes nothing, except that it puts
+    /// back what a killed run had changed.
     ///
     /// # Errors
     /// Names what is missing.
