@@ -9,7 +9,7 @@ use libbpf_rs::{
     skel::Skel,
 };
 use scx_utils::{
-    UserExitInfo, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
+    UserExitInfo, compat, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
     uei_exited, uei_report,
 };
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ use crate::{
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/steer_skel.rs"));
 }
-use skel::{SteerSkel, SteerSkelBuilder};
+use skel::{OpenSteerSkel, SteerSkel, SteerSkelBuilder};
 
 /// How to load, apart from what to schedule by.
 #[derive(Clone, Debug, Default)]
@@ -95,6 +95,8 @@ impl<'obj> Scheduler<'obj> {
         let mut skel = scx_ops_open!(builder, slot, steer_ops, open_opts)?;
         skel.struct_ops.steer_ops_mut().exit_dump_len = options.exit_dump_len;
         skel.struct_ops.steer_ops_mut().hotplug_seq = options.hotplug_seq;
+
+        fit_to_kernel(&mut skel)?;
 
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
         intf::copy_to_skeleton(places, &mut rodata.place_settings);
@@ -216,6 +218,21 @@ impl<'obj> Scheduler<'obj> {
         self.link = None;
         uei_report!(&self.skel, uei)
     }
+}
+
+/// Adapts what differs by kernel.
+fn fit_to_kernel(skel: &mut OpenSteerSkel<'_>) -> Result<()> {
+    let ops = skel.struct_ops.steer_ops_mut();
+    ops.flags = *compat::SCX_OPS_ENQ_LAST
+        | *compat::SCX_OPS_ENQ_EXITING
+        | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED
+        | *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP;
+    // Since 6.19, threads may be queued anew from anywhere; cpu_release is deprecated.
+    if compat::ksym_exists("scx_bpf_reenqueue_local___v2")? {
+        ops.cpu_release = std::ptr::null_mut();
+        skel.progs.cpu_taken.set_autoload(true);
+    }
+    Ok(())
 }
 
 fn fill_origins(skel: &SteerSkel<'_>, origins: &Origins) -> Result<()> {

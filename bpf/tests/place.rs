@@ -133,16 +133,27 @@ proptest! {
 
     #[test]
     fn what_was_taken_from_a_crowd_is_not_taken_back(
-        waiting in 1u32..10_000, cpus in 1u32..512, own_waiting in 0u32..10_000, own_cpus in 1u32..512,
+        weight in 1u64..1 << 32, own in 1u64..1 << 32, cpus in 1u32..512, own_cpus in 1u32..512,
+        thread in 1u64..1 << 17,
     ) {
+        let after = weight.saturating_sub(thread / u64::from(cpus));
+        let own_after = own + thread / u64::from(own_cpus);
         // SAFETY: no pointer is passed.
         let (taken, taken_back) = unsafe {(
-            native_is_more_crowded(waiting, cpus, own_waiting, own_cpus),
-            native_is_more_crowded(own_waiting + 1, own_cpus, waiting - 1, cpus),
+            native_is_more_crowded(weight, own, own_cpus, thread),
+            native_is_more_crowded(own_after, after, cpus, thread),
         )};
         prop_assert!(!(taken && taken_back));
-        let alike = waiting * own_cpus <= own_waiting * cpus;
-        prop_assert!(!(taken && alike), "only from more crowded ones");
+        prop_assert!(!taken || weight > own, "only from more crowded ones");
+    }
+
+    #[test]
+    fn where_virtual_time_is_slow_more_weight_shares_a_cpu(
+        threads in 1u64..1000, window in 50_000_000u64..1_000_000_000,
+    ) {
+        // SAFETY: no pointer is passed.
+        let weight = unsafe { native_crowd_of(window, window / threads) };
+        prop_assert!(weight.abs_diff(1024 * threads) <= 1024 * threads / 1000 + 1, "{}", weight);
     }
 
     /// Threads seen within two windows are counted, others are not.

@@ -27,6 +27,7 @@ enum limits {
 	MAX_LLCS = 256,
 	MAX_POLICIES = 1024,	  /* different policies in force at once */
 	MAX_CGROUPS = 65536,	  /* cgroups whose policy is not the default */
+	MAX_GROUPS = 4096,	  /* cgroups with the cpu controller at once; the rest share */
 	MAX_PROCESSES = 8,	  /* process names with a policy of their own, per policy */
 	MAX_POOLS = 64,		  /* different sets of CPUs that policies name; bits of cpu_pools */
 	MAX_NAPIS = 16384,	  /* NAPI contexts of NICs: about one per queue */
@@ -37,6 +38,7 @@ enum limits {
 #define IS_POWER_OF_TWO(n) (!((n) & ((n) - 1)))
 _Static_assert(IS_POWER_OF_TWO(MAX_CPUS) && IS_POWER_OF_TWO(MAX_LLCS), "masks of indices");
 _Static_assert(IS_POWER_OF_TWO(MAX_NICS) && MAX_NICS <= 64, "cpu_plan.nics_local is a u64");
+_Static_assert(IS_POWER_OF_TWO(MAX_GROUPS) && MAX_GROUPS >= 64, "masks of indices");
 _Static_assert(MAX_POOLS <= 64, "cpu_pools.pools is a u64");
 
 /* The class of a flow or a thread. Only threads can be mixed. */

@@ -25,8 +25,8 @@
  * SCX_OPS_ALLOW_QUEUED_WAKEUP). So the CPU that handles packets does not take the locks of other
  * CPUs' queues.
  *
- * Wins where threads that move bulk data share a host with others. Honours a thread's nice value,
- * but not the weights of cgroups (cpu.weight).
+ * Wins where threads that move bulk data share a host with others. Honours nice values, and the
+ * weights and limits of cgroups (shares.bpf.h, limit.bpf.h).
  */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
@@ -34,6 +34,7 @@
 #include "ground/context.bpf.h"
 #include "ground/counters.bpf.h"
 #include "ground/cpu.bpf.h"
+#include "ground/group.bpf.h"
 #include "ground/pool.bpf.h"
 #include "ground/subject.bpf.h"
 #include "ground/swap.bpf.h"
@@ -41,6 +42,8 @@
 #include "place/free.bpf.h"
 #include "place/target.bpf.h"
 #include "queue/balance.bpf.h"
+#include "queue/charge.bpf.h"
+#include "queue/limit.bpf.h"
 #include "queue/queue.bpf.h"
 #include "queue/rescue.bpf.h"
 #include "sockets/telemetry.bpf.h"
@@ -64,6 +67,8 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 
 	look_at(&s, p);
 	limit_lag(p, s.task);
+	if (throttled_by(p, s.task))
+		return decide(&s, allowed(p, prev_cpu), WAKE_QUEUE);
 	if (goes_by_packets(&s)) {
 		cpu = place_by_packets(p, s.task, s.now);
 		count_long(s.task, cpu);
@@ -83,11 +88,9 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		count(s.class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
 		return decide(&s, cpu, WAKE_RUN);
 	}
-	if (s.class == CLASS_SHORT || s.policy->urgent) {
-		cpu = pick_preemptible(p, &s, prev_cpu);
-		if (cpu >= 0)
-			return decide(&s, cpu, preempt(&s, cpu));
-	}
+	cpu = pick_preemptible(p, &s, prev_cpu);
+	if (cpu >= 0)
+		return decide(&s, cpu, preempt(&s, cpu));
 	other = any_free(p, prev_cpu, s.now);
 	/* if all CPUs that it may use are claimed, keeping the kinds apart wins nothing any more */
 	if (s.class != CLASS_SHORT || other < 0) {
@@ -190,7 +193,17 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	enum wake wake = take_decision(task, cpu);
 	struct subject s;
 	struct queue q;
+	u32 throttled;
 
+	if (task)
+		count_in(p, task);
+	throttled = throttled_by(p, task);
+	if (throttled) {
+		task->queued_ns = clock_now();
+		scx_bpf_dsq_insert_vtime(p, DSQ_GROUP | throttled, place_settings.slice_ns,
+					 p->scx.dsq_vtime, enq_flags);
+		return;
+	}
 	if (run_here(p, task, wake, enq_flags))
 		return;
 	if (is_per_cpu_kthread(p)) {
@@ -222,7 +235,9 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 
 	note_waits_as(&s);
-	set_clock(p, s.task, llc_of_queue(q.dsq, q.cpu));
+	if (q.dsq < DSQ_LLC)
+		lift_clock(q.cpu);
+	set_clock(p, s.task, clock_of_queue(q.dsq, q.cpu));
 	limit_lag(p, s.task);
 	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, p->scx.dsq_vtime, enq_flags);
 	announce(p, &s, &q);
@@ -266,13 +281,14 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	look_at(&s, prev);
-	if (place_running(prev, &s, cpu)) {
+	charge(state, prev, s.task, now);
+	if (throttled_by(prev, s.task) || place_running(prev, &s, cpu)) {
 		take_own(cpu, claimed, now); /* if there is nothing, steer_enqueue still moves it */
 		return;
 	}
-	end_slice(state, prev, now);
 	limit_lag(prev, s.task);
-	vtime = vtime_told_by(llc_of(cpu), prev->scx.dsq_vtime, state->clock_llc);
+	lift_clock(cpu);
+	vtime = vtime_told_by(llc_of(cpu), prev->scx.dsq_vtime, state->clock);
 	if (!is_furthest_behind(vtime, cpu) && take_own(cpu, claimed, now))
 		return;
 	start_slice(state, prev, s.task, now);
@@ -286,8 +302,10 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	struct subject s;
 
 	look_at(&s, p);
-	count_busy_time(state, p);
+	charge(state, p, s.task, s.now);
 	note_class(state, p, s.class);
+	if (throttled_by(p, s.task))
+		scx_bpf_task_set_slice(p, 0);
 	/*
 	 * A thread whose flow became long or whose policy changed moves now, not when it sleeps. A
 	 * thread that was lent this CPU keeps it for its slice.
@@ -310,7 +328,14 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 
 	look_at(&s, p);
 	start_slice(state, p, s.task, s.now);
-	note_running(state, p, s.class, s.policy->pool);
+	if (s.task)
+		start_charging(state, p, s.task);
+	note_running(state, p, s.class, s.policy->pool, is_idle_thread(p, s.task));
+	/* it was queued before its cgroup was throttled */
+	if (throttled_by(p, s.task)) {
+		scx_bpf_task_set_slice(p, 0);
+		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
 	if (s.class == CLASS_LONG && s.task && s.task->target_cpu == cpu)
 		claim_core(s.task, cpu, s.now, place_settings.claim_ns);
 }
@@ -318,10 +343,32 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 {
 	struct cpu_state *state = state_of(scx_bpf_task_cpu(p));
+	struct task_ctx *task = ctx_of(p);
 
-	count_busy_time(state, p);
-	end_slice(state, p, clock_now());
+	charge(state, p, task, clock_now());
 	note_stopping(state);
+	if (!task)
+		return;
+	task->overdue = false;
+	if (!runnable)
+		count_out(task);
+}
+
+/*
+ * A thread of a higher class took the CPU (before 6.19; then the tracepoint below). Threads that
+ * were to run there at once are queued anew, where other CPUs find them.
+ */
+void BPF_STRUCT_OPS(steer_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(cpu_taken, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	if (next->prio < MAX_RT_PRIO && prev->prio >= MAX_RT_PRIO)
+		scx_bpf_reenqueue_local_from_anywhere();
+	return 0;
 }
 
 void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)
@@ -329,11 +376,20 @@ void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)
 	struct task_ctx *task = ctx_of(p);
 	u32 llc = llc_of(scx_bpf_task_cpu(p));
 
-	scx_bpf_task_set_dsq_vtime(p, clock_of(llc));
+	scx_bpf_task_set_dsq_vtime(p, clock_at(llc)->vtime);
 	if (task) {
 		note_clock(task, llc);
 		forget_decision(task);
 	}
+}
+
+/* The thread changes to another scheduling class, or ends. */
+void BPF_STRUCT_OPS(steer_disable, struct task_struct *p)
+{
+	struct task_ctx *task = ctx_of(p);
+
+	if (task)
+		count_out(task);
 }
 
 s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_args *args)
@@ -345,7 +401,38 @@ s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_
 		return -ENOMEM;
 	task->target_cpu = -1;
 	task->left_home_cpu = -1;
+	task->group = number_of(args->cgroup);
 	return 0;
+}
+
+s32 BPF_STRUCT_OPS_SLEEPABLE(steer_cgroup_init, struct cgroup *cgrp,
+			     struct scx_cgroup_init_args *args)
+{
+	u32 number;
+
+	if (!cgrp->level)
+		return 0;
+	number = add_group(cgrp);
+	return number ? scx_bpf_create_dsq(DSQ_GROUP | number, -1) : 0;
+}
+
+void BPF_STRUCT_OPS_SLEEPABLE(steer_cgroup_exit, struct cgroup *cgrp)
+{
+	u32 number = remove_group(cgrp);
+
+	if (number)
+		scx_bpf_destroy_dsq(DSQ_GROUP | number);
+}
+
+void BPF_STRUCT_OPS(steer_cgroup_move, struct task_struct *p, struct cgroup *from,
+		    struct cgroup *to)
+{
+	struct task_ctx *task = ctx_of(p);
+
+	if (!task)
+		return;
+	count_out(task);
+	task->group = number_of(to);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)
@@ -370,10 +457,12 @@ void BPF_STRUCT_OPS(steer_exit, struct scx_exit_info *ei)
 	UEI_RECORD(uei, ei);
 }
 
+/* The flags depend on the kernel: scheduler.rs. */
 SCX_OPS_DEFINE(steer_ops, .select_cpu = (void *)steer_select_cpu, .enqueue = (void *)steer_enqueue,
 	       .dispatch = (void *)steer_dispatch, .tick = (void *)steer_tick,
 	       .running = (void *)steer_running, .stopping = (void *)steer_stopping,
-	       .enable = (void *)steer_enable, .init_task = (void *)steer_init_task,
-	       .init = (void *)steer_init, .exit = (void *)steer_exit,
-	       .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ALLOW_QUEUED_WAKEUP, .timeout_ms = 10000U,
-	       .name = "scx_steer");
+	       .cpu_release = (void *)steer_cpu_release, .enable = (void *)steer_enable,
+	       .disable = (void *)steer_disable, .init_task = (void *)steer_init_task,
+	       .cgroup_init = (void *)steer_cgroup_init, .cgroup_exit = (void *)steer_cgroup_exit,
+	       .cgroup_move = (void *)steer_cgroup_move, .init = (void *)steer_init,
+	       .exit = (void *)steer_exit, .timeout_ms = 30000U, .name = "scx_steer");

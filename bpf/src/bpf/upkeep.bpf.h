@@ -15,14 +15,19 @@
 #include "ground/pool.bpf.h"
 #include "place/load.bpf.h"
 #include "place/reserve.bpf.h"
+#include "queue/balance.bpf.h"
 #include "queue/clock.bpf.h"
+#include "queue/limit.bpf.h"
 #include "queue/queue.bpf.h"
 #include "queue/rescue.bpf.h"
+#include "queue/shares.bpf.h"
 
 /* How long a thread waits in a pool's queue before it is moved to the queue of one CPU. */
 #define POOL_WAIT_NS (100 * 1000 * 1000ULL)
 /* How long a thread waits under a cache before it counts as stranded there. */
 #define STRANDED_NS (1000 * 1000 * 1000ULL)
+
+enum { TIMER_UPKEEP, TIMER_LIMITS, NR_TIMERS };
 
 struct upkeep_timer {
 	struct bpf_timer timer;
@@ -30,21 +35,37 @@ struct upkeep_timer {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, NR_TIMERS);
 	__type(key, u32);
 	__type(value, struct upkeep_timer);
 } upkeep_timers SEC(".maps");
+
+/* A CPU that @p may use and that is not taken: an idle one if possible; or -1. */
+static s32 any_untaken(struct task_struct *p, s32 cpu)
+{
+	s32 i, other = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+
+	if (other >= 0)
+		return other;
+	bpf_for (i, 1, scx_bpf_nr_cpu_ids()) {
+		other = cpu + i < scx_bpf_nr_cpu_ids() ? cpu + i : cpu + i - scx_bpf_nr_cpu_ids();
+		if (may_run_on(p, other) && !is_taken(other) && !is_exclusive(other))
+			return other;
+	}
+	return -1;
+}
 
 /* Move @p, to which @it points, to the queue of @cpu, by its clock. */
 static __always_inline void settle_at(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 				      struct task_ctx *task, s32 cpu)
 {
-	u32 llc = llc_of(cpu);
+	u64 dsq = DSQ_CPU | cpu;
 
-	scx_bpf_dsq_move_set_vtime(it, vtime_at(p, task, llc));
-	if (!scx_bpf_dsq_move_vtime(it, p, DSQ_CPU | cpu, 0))
+	lift_clock(cpu);
+	scx_bpf_dsq_move_set_vtime(it, vtime_at(p, task, clock_of_queue(dsq, cpu)));
+	if (!scx_bpf_dsq_move_vtime(it, p, dsq, 0))
 		return;
-	note_clock(task, llc);
+	note_clock(task, clock_of_queue(dsq, cpu));
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
@@ -99,14 +120,47 @@ static void resettle_under(u64 dsq, u64 now)
 	}
 }
 
+/* Move threads that wait for a CPU that is taken, and may use others. */
+static void resettle_from(s32 cpu)
+{
+	struct task_struct *p;
+
+	if (!is_taken(cpu) || !scx_bpf_dsq_nr_queued(DSQ_CPU | cpu))
+		return;
+	bpf_for_each (scx_dsq, p, DSQ_CPU | cpu, 0) {
+		struct task_ctx *task = ctx_of(p);
+		s32 other;
+
+		if (!task || is_pinned(p))
+			continue;
+		other = any_untaken(p, cpu);
+		if (other >= 0)
+			settle_at(BPF_FOR_EACH_ITER, p, task, other);
+	}
+}
+
+static int refresh_limits(void *map, int *key, struct upkeep_timer *timer)
+{
+	if (nr_limited)
+		refill_all(clock_now());
+	bpf_timer_start(&timer->timer, LIMIT_REFRESH_NS, 0);
+	return 0;
+}
+
 static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 {
 	u64 now = clock_now();
-	s32 llc;
+	s32 cpu, llc;
 
 	if (refresh_cores(now))
 		reserve_cores(now);
+	distribute_shares();
+	measure_crowds(now);
 	bpf_rcu_read_lock();
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
+		look_who_runs(cpu);
+		resettle_from(cpu);
+	}
 	resettle(now);
 	bpf_for (llc, 0, nr_llcs)
 		resettle_under(DSQ_LLC | llc, now);
@@ -116,20 +170,28 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 	return 0;
 }
 
-/* Called once from ops.init. */
-static s32 start_upkeep(void)
+static s32 start_timer(u32 which, u64 period_ns)
 {
-	struct upkeep_timer *t;
-	u32 zero = 0;
+	struct upkeep_timer *t = bpf_map_lookup_elem(&upkeep_timers, &which);
 	s32 err;
 
-	t = bpf_map_lookup_elem(&upkeep_timers, &zero);
 	if (!t)
 		return -ENOENT;
 	err = bpf_timer_init(&t->timer, &upkeep_timers, CLOCK_MONOTONIC);
-	if (!err)
+	if (err)
+		return err;
+	if (which == TIMER_LIMITS)
+		err = bpf_timer_set_callback(&t->timer, refresh_limits);
+	else
 		err = bpf_timer_set_callback(&t->timer, upkeep);
-	return err ?: bpf_timer_start(&t->timer, CLAIM_REFRESH_NS, 0);
+	return err ?: bpf_timer_start(&t->timer, period_ns, 0);
+}
+
+/* Called once from ops.init. */
+static s32 start_upkeep(void)
+{
+	return start_timer(TIMER_UPKEEP, CLAIM_REFRESH_NS)
+		       ?: start_timer(TIMER_LIMITS, LIMIT_REFRESH_NS);
 }
 
 #endif /* __STEER_UPKEEP_BPF_H */

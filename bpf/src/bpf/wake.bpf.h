@@ -13,31 +13,44 @@
 #include "ground/affinity.bpf.h"
 #include "ground/counters.bpf.h"
 #include "ground/cpu.bpf.h"
+#include "ground/group.bpf.h"
 #include "ground/pool.bpf.h"
 #include "ground/settings.bpf.h"
 #include "ground/subject.bpf.h"
 #include "place/cores.bpf.h"
 #include "queue/clock.bpf.h"
 
+/* How long a thread without traffic runs before another such thread may preempt it. */
+#define GRANULARITY_NS (1000 * 1000ULL)
+
 /*
  * May a wake-up on @cpu preempt the thread that runs there?
  *
  * On a CPU that is kept for the woken thread's pool: yes, if the other thread only borrows it.
- * Elsewhere: only a thread without traffic that is further ahead than the woken one. The owner of
- * a claimed CPU may also preempt one that is up to a slice behind, if that one may run elsewhere.
+ * Elsewhere: only a thread without traffic that is further ahead than the woken one, or an idle one
+ * (SCHED_IDLE, cpu.idle) by any other. The owner of a claimed CPU may also preempt one that is up
+ * to a slice behind, if that one may run elsewhere.
  */
 static bool may_preempt(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
 	const struct cpu_state *state = state_of(cpu);
 	u64 ran = s->now > state->started_ns ? s->now - state->started_ns : 0;
+	bool idle = is_idle_thread(p, s->task);
 
 	if (s->policy->owns_pool && is_in_pool(cpu, s->policy->pool))
 		return state->pool != s->policy->pool && !state->pinned;
 	if (state->class != CLASS_NONE)
 		return false;
+	if (state->idle != idle)
+		return state->idle;
+	/* a thread without traffic does not preempt one that just began */
+	if (s->class == CLASS_NONE && !s->policy->urgent && ran < GRANULARITY_NS)
+		return false;
 	if (owner && !state->pinned)
 		ran += place_settings.slice_ns;
-	return time_before(vtime_at(p, s->task, state->clock_llc), state->vtime_ns + ran);
+	return time_before(
+		vtime_at(p, s->task, state->clock),
+		state->vtime_ns + vtime_of(ran, (u64)state->weight_1024ths << (WEIGHT_SHIFT - 10)));
 }
 
 /* At how many CPUs a short-flow thread looks for one where it may preempt. */
@@ -123,13 +136,16 @@ static enum wake take_decision(struct task_ctx *task, s32 cpu)
 /* Run @p on its CPU at once if @wake says so. Otherwise the caller must queue it. */
 static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wake, u64 enq_flags)
 {
+	s32 cpu;
+
 	if (wake < WAKE_RUN)
 		return false;
 	if (wake == WAKE_PREEMPT) {
 		count(CNT_PREEMPT);
 		enq_flags |= SCX_ENQ_PREEMPT;
 	}
-	set_clock(p, task, llc_of(scx_bpf_task_cpu(p)));
+	cpu = scx_bpf_task_cpu(p);
+	set_clock(p, task, is_pinned(p) ? CLOCK_CPU | slot(cpu) : llc_of(cpu));
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
 	return true;
 }

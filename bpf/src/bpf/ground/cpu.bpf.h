@@ -11,27 +11,32 @@
  */
 struct cpu_state {
 	/* accessed together on every switch, and by wake-ups that may preempt */
-	u64 vtime_ns;	  /* virtual time of the running thread as its slice began: clock.bpf.h */
-	u64 started_ns;	  /* when the slice began: clock.bpf.h */
-	u64 exec_mark_ns; /* the running thread's CPU time when last counted: cpu.bpf.h */
-	u64 busy_ns;	  /* CPU time of threads that make load: cpu.bpf.h */
-	u64 short_ns;	  /* CPU time of other short-flow threads: cpu.bpf.h */
-	u64 crowd_dsq;	  /* a more crowded queue of another cache, or 0: balance.bpf.h */
-	u32 clock_llc;	  /* the cache whose clock tells `vtime_ns`: clock.bpf.h */
-	u8 class;	  /* of the running thread; NR_CLASSES: do not preempt it: cpu.bpf.h */
-	u8 pool;	  /* of its policy: cpu.bpf.h */
-	bool pinned;	  /* it may use this CPU only: cpu.bpf.h */
-	bool makes_load;  /* its CPU time counts in `busy_ns`: cpu.bpf.h */
-	bool preempted;	  /* it is being preempted by a thread that is done soon: cpu.bpf.h */
+	u64 vtime_ns;	    /* virtual time of the running thread as its slice began: clock.bpf.h */
+	u64 started_ns;	    /* when the slice began: clock.bpf.h */
+	u64 busy_ns;	    /* CPU time of threads that make load: cpu.bpf.h */
+	u64 short_ns;	    /* CPU time of other short-flow threads: cpu.bpf.h */
+	u64 crowd_dsq;	    /* a more crowded queue of another cache, or 0: balance.bpf.h */
+	u32 clock;	    /* the clock that tells `vtime_ns`: clock.bpf.h */
+	u32 weight_1024ths; /* of the running thread; of nice 0: 2^20: charge.bpf.h */
+	u8 class;	    /* of the running thread; NR_CLASSES: do not preempt it: cpu.bpf.h */
+	u8 pool;	    /* of its policy: cpu.bpf.h */
+	bool pinned;	    /* it may use this CPU only: cpu.bpf.h */
+	bool idle;	    /* it is SCHED_IDLE, or a cgroup of it cpu.idle: cpu.bpf.h */
+	bool makes_load;    /* its CPU time counts in `busy_ns`: cpu.bpf.h */
+	bool preempted;	    /* it is being preempted by a thread that is done soon: cpu.bpf.h */
 
 	/* accessed together at ticks and by the timer; the loads also to place long-flow threads */
-	u64 rescue_dsq;	     /* a queue where a thread waited too long, or 0: rescue.bpf.h */
-	u64 balance_ns;	     /* when crowds are next looked for: balance.bpf.h */
-	u64 busy_mark_ns;    /* `busy_ns` when loads were last averaged: load.bpf.h */
-	u64 short_mark_ns;   /* `short_ns` then: load.bpf.h */
-	u64 softirq_mark_ns; /* softirq and irq time then: load.bpf.h */
+	u64 rescue_dsq __attribute__((
+		aligned(64))); /* a queue where a thread waited too long, or 0: rescue.bpf.h */
+	u64 balance_ns;	       /* when crowds are next looked for: balance.bpf.h */
+	u64 busy_mark_ns;      /* `busy_ns` when loads were last averaged: load.bpf.h */
+	u64 short_mark_ns;     /* `short_ns` then: load.bpf.h */
+	u64 softirq_mark_ns;   /* softirq and irq time then: load.bpf.h */
 	u32 load_1024ths; /* of long-flow threads and of packets' cost to the kernel: load.bpf.h */
 	u32 short_load_1024ths; /* of short-flow threads: load.bpf.h */
+	u64 taken_mark_ns; /* `started_ns` when a thread of a higher class was last seen: load.bpf.h
+			    */
+	bool taken;	   /* such a thread keeps the CPU from ours: load.bpf.h */
 } __attribute__((aligned(64)));
 
 _Static_assert(__builtin_offsetof(struct cpu_state, rescue_dsq) == 64, "one group per cache line");
@@ -41,6 +46,12 @@ static struct cpu_state cpu_states[MAX_CPUS];
 static __always_inline struct cpu_state *state_of(s32 cpu)
 {
 	return &cpu_states[slot(cpu)];
+}
+
+/* Does a real-time or deadline thread keep @cpu from our threads? */
+static __always_inline bool is_taken(s32 cpu)
+{
+	return state_of(cpu)->taken;
 }
 
 /*
@@ -59,13 +70,13 @@ static __always_inline void note_class(struct cpu_state *state, const struct tas
 
 /* @p begins to run on @state's CPU. */
 static __always_inline void note_running(struct cpu_state *state, const struct task_struct *p,
-					 u8 class, u8 pool)
+					 u8 class, u8 pool, bool idle)
 {
-	state->exec_mark_ns = p->se.sum_exec_runtime;
 	state->preempted = false;
 	note_class(state, p, class);
 	state->pool = pool;
 	state->pinned = is_pinned(p);
+	state->idle = idle;
 }
 
 /* The next thread may be of another scheduling class, so it is not ours to preempt. */
@@ -81,16 +92,13 @@ static __always_inline void note_preempted(struct cpu_state *state, bool soon)
 	state->preempted = soon;
 }
 
-/* Count the CPU time of the running thread @p, if it moves data. Called on its own CPU. */
-static __always_inline void count_busy_time(struct cpu_state *state, const struct task_struct *p)
+/* The running thread had CPU time. It counts if the thread moves data. Called on its own CPU. */
+static __always_inline void count_busy_time(struct cpu_state *state, u64 ran_ns)
 {
-	u64 ran = p->se.sum_exec_runtime;
-
 	if (state->makes_load)
-		state->busy_ns += ran - state->exec_mark_ns;
+		state->busy_ns += ran_ns;
 	else if (state->class == CLASS_SHORT)
-		state->short_ns += ran - state->exec_mark_ns;
-	state->exec_mark_ns = ran;
+		state->short_ns += ran_ns;
 }
 
 #endif /* __STEER_CPU_BPF_H */

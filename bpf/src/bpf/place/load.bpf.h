@@ -27,13 +27,32 @@ static u64 softirq_time(s32 cpu)
 	return stat ? stat->cpustat[CPUTIME_SOFTIRQ] + stat->cpustat[CPUTIME_IRQ] : 0;
 }
 
+/* Priorities below this are those of real-time and deadline threads (linux/sched/prio.h). */
+#define MAX_RT_PRIO 100
+
+/*
+ * Is @cpu taken? Yes, if a thread of a higher class was there at the last look, and is there now,
+ * and none of ours has begun to run between. Called by the timer, in an RCU section.
+ */
+static void look_who_runs(s32 cpu)
+{
+	struct cpu_state *state = state_of(cpu);
+	struct task_struct *p;
+	bool above;
+
+	p = __COMPAT_scx_bpf_cpu_curr(cpu);
+	above = p && p->prio < MAX_RT_PRIO;
+	state->taken = above && state->taken_mark_ns == state->started_ns;
+	state->taken_mark_ns = above ? state->started_ns : 0;
+}
+
 static void average_load(s32 cpu, u64 window_ns)
 {
 	struct cpu_state *state = state_of(cpu);
 	u64 busy_ns = state->busy_ns, short_ns = state->short_ns, softirq = softirq_time(cpu);
 	u64 busy, stolen;
 
-	busy = busy_ns - state->busy_mark_ns;
+	busy = state->taken ? window_ns : busy_ns - state->busy_mark_ns;
 	stolen = softirq - state->softirq_mark_ns;
 	state->busy_mark_ns = busy_ns;
 	state->softirq_mark_ns = softirq;

@@ -44,7 +44,8 @@ __weak __noinline s32 pick_nic_local(struct task_struct *p __arg_trusted, u32 ni
 	u32 cost, least = ~0U;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || !may_run_on(p, cpu))
+		if (!is_nic_local(cpu, nic) || is_exclusive(cpu) || is_taken(cpu) ||
+		    !may_run_on(p, cpu))
 			continue;
 		cost = cost_of(cpu, now);
 		if (is_reserved(cpu))
@@ -68,7 +69,7 @@ __weak __noinline s32 pick_spill(struct task_struct *p __arg_trusted, s32 home, 
 	s32 cpu, best = -1;
 
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
-		if (cpu == home || is_exclusive(cpu) || !may_run_on(p, cpu) ||
+		if (cpu == home || is_exclusive(cpu) || is_taken(cpu) || !may_run_on(p, cpu) ||
 		    (is_reserved(cpu) && steering_follows(steering_of(nic))) ||
 		    !load_has_room(state_of(cpu)->load_1024ths) ||
 		    (local_only && !is_nic_local(cpu, nic)))
@@ -105,7 +106,8 @@ static __always_inline s32 choose_spill(struct task_struct *p, const struct task
 static bool stays_spilled(const struct task_struct *p, const struct task_ctx *task, u64 now)
 {
 	return task->spilled && may_run_on(p, task->target_cpu) &&
-	       !is_exclusive(task->target_cpu) && task->target_cpu != task->home.cpu &&
+	       !is_exclusive(task->target_cpu) && !is_taken(task->target_cpu) &&
+	       task->target_cpu != task->home.cpu &&
 	       (now < task->spill_until_ns ||
 		!loads_fit_together(state_of(task->home.cpu)->load_1024ths,
 				    state_of(task->target_cpu)->load_1024ths));
@@ -114,7 +116,8 @@ static bool stays_spilled(const struct task_struct *p, const struct task_ctx *ta
 /* Is @target as near to the NIC as a long-flow thread wants it, and still open to it? */
 static bool may_keep(const struct task_struct *p, s32 target, u32 nic)
 {
-	return may_run_on(p, target) && is_nic_local(target, nic) && !is_exclusive(target);
+	return may_run_on(p, target) && is_nic_local(target, nic) && !is_exclusive(target) &&
+	       !is_taken(target);
 }
 
 /*
@@ -138,7 +141,7 @@ __weak __noinline s32 choose_long(struct long_place *place __arg_nonnull,
 	/* it was just sent away from this home: wait for the packets to follow */
 	stays = !fixed && home == task->left_home_cpu;
 
-	open = may_run_on(p, home) && !is_exclusive(home);
+	open = may_run_on(p, home) && !is_exclusive(home) && !is_taken(home);
 	if (open && (fixed || (is_nic_local(home, nic) && !is_reserved(home) && !stays))) {
 		/* if it was sent here, the packets followed, and that is still to be learned */
 		place->stops_watching = home != target;

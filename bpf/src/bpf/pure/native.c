@@ -109,9 +109,9 @@ u32 native_cpus_for_short(u32 short_load, u32 long_load, u32 cpus)
 	return cpus_for_short(short_load, long_load, cpus);
 }
 
-bool native_is_more_crowded(u32 waiting, u32 cpus, u32 own_waiting, u32 own_cpus)
+bool native_is_more_crowded(u64 weight, u64 own_weight, u32 own_cpus, u64 thread_weight)
 {
-	return is_more_crowded(waiting, cpus, own_waiting, own_cpus);
+	return is_more_crowded(weight, own_weight, own_cpus, thread_weight);
 }
 
 bool native_load_saturates(u32 load)
@@ -132,4 +132,44 @@ bool native_loads_fit_together(u32 home, u32 thread)
 u32 native_bucket_of(u64 value, u32 buckets)
 {
 	return bucket_of(value, buckets);
+}
+
+u64 native_crowd_of(u64 window_ns, u64 passed_ns)
+{
+	return crowd_of(window_ns, passed_ns);
+}
+
+u32 native_nice_weight(u32 static_prio)
+{
+	return nice_weight(static_prio);
+}
+
+u64 native_weight_in(const struct group_share *share, u32 weight)
+{
+	return weight_in(share, weight);
+}
+
+u64 native_vtime_of(u64 ran_ns, u64 weight)
+{
+	return vtime_of(ran_ns, weight);
+}
+
+u64 native_weight_average(u64 average, u64 now)
+{
+	return weight_average(average, now);
+}
+
+u64 native_quota_chunk(u64 quota_ns)
+{
+	return quota_chunk(quota_ns);
+}
+
+s64 native_quota_granted(s64 pool, s64 chunk)
+{
+	return quota_granted(pool, chunk);
+}
+
+s64 native_quota_refilled(s64 pool, u64 quota_ns, u64 burst_ns, u64 periods)
+{
+	return quota_refilled(pool, quota_ns, burst_ns, periods);
 }

@@ -7,6 +7,7 @@
 #include "pure/crowd.h"
 #include "pure/distance.h"
 #include "pure/flow.h"
+#include "pure/group.h"
 #include "pure/heads.h"
 #include "pure/load.h"
 #include "pure/reserve.h"
@@ -39,7 +40,15 @@ u64 native_spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u3
 bool native_spill_helps(const struct nic_steering *s, u32 threads);
 u32 native_cpus_for_short(u32 short_load, u32 long_load, u32 cpus);
 u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns);
-bool native_is_more_crowded(u32 waiting, u32 cpus, u32 own_waiting, u32 own_cpus);
+u64 native_crowd_of(u64 window_ns, u64 passed_ns);
+bool native_is_more_crowded(u64 weight, u64 own_weight, u32 own_cpus, u64 thread_weight);
+u32 native_nice_weight(u32 static_prio);
+u64 native_weight_in(const struct group_share *share, u32 weight);
+u64 native_vtime_of(u64 ran_ns, u64 weight);
+u64 native_weight_average(u64 average, u64 now);
+u64 native_quota_chunk(u64 quota_ns);
+s64 native_quota_granted(s64 pool, s64 chunk);
+s64 native_quota_refilled(s64 pool, u64 quota_ns, u64 burst_ns, u64 periods);
 bool native_load_saturates(u32 load);
 bool native_load_has_room(u32 load);
 bool native_loads_fit_together(u32 home, u32 thread);

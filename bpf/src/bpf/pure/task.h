@@ -35,7 +35,8 @@ struct task_ctx {
 	struct thread_load load; /* thread.h, for telemetry (sums) and look_at() (class) */
 	u64 queued_ns; /* when it last woke or began to wait, but not to resume: wake.bpf.h */
 	s32 wake_cpu;  /* the CPU of `wake`: wake.bpf.h */
-	u32 clock_llc; /* the cache whose clock tells its virtual time: clock.bpf.h */
+	u32 clock;     /* the clock that tells its virtual time: clock.bpf.h */
+	u32 group;     /* number of its cgroup: steer.bpf.c */
 	u8 wake;       /* enum wake, until enqueue carries it out: wake.bpf.h */
 	u8 queued_as;  /* its class when it began to wait: wake.bpf.h */
 
@@ -54,6 +55,12 @@ struct task_ctx {
 	s32 counted_cpu;    /* ... and where: cores.bpf.h */
 	bool spilled;	    /* it left its saturated home, and its packets stayed: target.bpf.h */
 
+	/* accessed together when it is queued and when it is charged */
+	u64 charged_ns;	    /* its CPU time when it was last charged: charge.bpf.h */
+	u32 counted_group;  /* the cgroup in which it is counted as runnable: group.bpf.h */
+	u32 counted_weight; /* ... and as what; 0: it is not: group.bpf.h */
+	bool overdue;	    /* it runs although its cgroup is throttled: limit.bpf.h */
+
 	/* accessed when sockets move data */
 	u64 burst_bytes[KEPT_BURSTS]; /* of its last bursts: telemetry.bpf.h */
 	u32 newest_burst; /* index of the last one; counts on without end: telemetry.bpf.h */
@@ -65,7 +72,7 @@ struct task_ctx {
 _Static_assert(__builtin_offsetof(struct task_ctx, policy) == CACHE_LINE - STORAGE_OFFSET &&
 		       __builtin_offsetof(struct task_ctx, home) ==
 			       2 * CACHE_LINE - STORAGE_OFFSET &&
-		       __builtin_offsetof(struct task_ctx, burst_bytes) ==
+		       __builtin_offsetof(struct task_ctx, charged_ns) ==
 			       3 * CACHE_LINE - STORAGE_OFFSET,
 	       "one group per cache line");
 

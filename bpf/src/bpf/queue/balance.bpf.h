@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Balance between caches. A CPU with nothing to do takes work of other caches (queue.bpf.h). A CPU
- * that has work looks now and then whether more threads wait per CPU under another cache, and takes
- * one of them. Without that, a thread alone under its cache would keep a whole CPU, while ten
- * threads under another cache share one.
+ * that has work looks now and then whether threads of more weight share the CPUs of another cache,
+ * and takes one of them. Without that, a thread alone under its cache would keep a whole CPU, while
+ * ten threads under another cache share one.
  */
 #ifndef __STEER_BALANCE_BPF_H
 #define __STEER_BALANCE_BPF_H
@@ -12,27 +12,76 @@
 #include "ground/caches.bpf.h"
 #include "ground/cpu.bpf.h"
 #include "pure/crowd.h"
+#include "queue/charge.bpf.h"
 #include "queue/queue.bpf.h"
 
-/* How often a CPU looks for crowds. */
+/* How often a CPU looks for crowds, and how often the timer measures them. */
 #define BALANCE_NS (100 * 1000 * 1000ULL)
+
+/* The weight that each CPU under a cache carries, as its clock tells. Only the timer writes. */
+static struct crowd {
+	u64 weight;	/* per CPU, averaged */
+	u64 vtime_mark; /* the clock at the last look */
+} crowds[MAX_LLCS];
+
+static u64 crowds_ns; /* when it was */
+
+static __always_inline struct crowd *crowd_at(u32 llc)
+{
+	return &crowds[llc & (MAX_LLCS - 1)];
+}
+
+/* Called by the timer. */
+static void measure_crowds(u64 now)
+{
+	u64 window_ns = now - crowds_ns, vtime;
+	u32 llc;
+
+	if (window_ns < BALANCE_NS)
+		return;
+	crowds_ns = now;
+	bpf_for (llc, 0, nr_llcs) {
+		struct crowd *crowd = crowd_at(llc);
+
+		vtime = clock_at(llc)->vtime;
+		crowd->weight =
+			(crowd->weight + crowd_of(window_ns, vtime - crowd->vtime_mark)) / 2;
+		crowd->vtime_mark = vtime;
+	}
+}
+
+/* The weight of the first thread that waits at @llc; 0: none waits. Global for the verifier. */
+__weak __noinline u64 first_weight(u32 llc)
+{
+	struct task_struct *p;
+	u64 weight = 0;
+
+	bpf_for_each (scx_dsq, p, DSQ_LLC | llc, 0) {
+		struct task_ctx *task = ctx_of(p);
+
+		if (task)
+			weight = effective_weight(p, task) >> WEIGHT_SHIFT;
+		break;
+	}
+	return weight;
+}
 
 /* Called at ticks. */
 static void look_for_crowd(s32 cpu, struct cpu_state *state, u64 now)
 {
-	u32 llc = llc_of(cpu), cpus, waiting, other, i;
+	u32 llc = llc_of(cpu), other, i;
+	u64 weight;
 
 	if (now < state->balance_ns || is_exclusive(cpu))
 		return;
 	state->balance_ns = now + BALANCE_NS;
-	waiting = scx_bpf_dsq_nr_queued(DSQ_LLC | llc);
-	cpus = cpus_of_llc[llc];
 	bpf_for (i, 1, nr_llcs) {
 		other = next_llc(llc, i);
 		if (!may_wait(other))
 			continue;
-		if (is_more_crowded(scx_bpf_dsq_nr_queued(DSQ_LLC | other), cpus_of_llc[other],
-				    waiting, cpus)) {
+		weight = first_weight(other);
+		if (weight && is_more_crowded(crowd_at(other)->weight, crowd_at(llc)->weight,
+					      cpus_of_llc[llc], weight)) {
 			state->crowd_dsq = DSQ_LLC | other;
 			return;
 		}

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Clocks: one per last-level cache, which tell the virtual time of threads. A thread goes by the
- * clock of the queue where it last waited, or of the CPU on which it woke. It keeps that clock
- * while a CPU of another cache runs it: it competes with the threads of the queue where it waited.
+ * Clocks tell the virtual time of threads. There is one per last-level cache, and one per CPU for
+ * the threads in that CPU's own queue. A thread goes by the clock of the queue where it last
+ * waited, or of the cache under which it woke. It keeps that clock while a CPU of another cache
+ * runs it: it competes with the threads of the queue where it waited.
+ *
+ * A CPU's clock is the cache's, less a lift. Threads that may use one crowded CPU only get less CPU
+ * time than others under the cache, so they fall behind the cache's clock. Then the lift grows: all
+ * threads of the queue come nearer together. What they owe each other stays, and so their weights
+ * hold, and a thread that comes from elsewhere does not wait until they have caught up.
  */
 #ifndef __STEER_CLOCK_BPF_H
 #define __STEER_CLOCK_BPF_H
@@ -12,48 +18,94 @@
 #include "ground/settings.bpf.h"
 #include "pure/task.h"
 #include "pure/vtime.h"
+#include "pure/weight.h"
 
-static struct llc_clock {
-	u64 vtime;
-} __attribute__((aligned(64))) llc_clocks[MAX_LLCS];
+/* Number of a clock: that of the cache, or this and the number of the CPU. */
+#define CLOCK_CPU MAX_CPUS
+#define NR_CLOCKS (2 * MAX_CPUS)
+_Static_assert(MAX_LLCS <= CLOCK_CPU, "caches and CPUs share the numbers of clocks");
 
-static __always_inline u64 clock_of(u32 llc)
+static struct clock {
+	u64 vtime; /* of the thread that is furthest ahead of those that began to run */
+	u64 lift;  /* the cache's clock, less this one; 0 for a cache's own */
+} __attribute__((aligned(64))) clocks[NR_CLOCKS];
+
+static __always_inline struct clock *clock_at(u32 number)
 {
-	return llc_clocks[llc & (MAX_LLCS - 1)].vtime;
+	/* or the compiler, which knows that the mask changes nothing, leaves it out */
+	barrier_var(number);
+	return &clocks[number & (NR_CLOCKS - 1)];
 }
 
-/* The virtual time of @p by the clock of @llc. */
-static u64 vtime_at(const struct task_struct *p, const struct task_ctx *task, u32 llc)
+/* The number of the clock of the cache to which clock @number belongs. */
+static __always_inline u32 cache_clock(u32 number)
 {
-	if (!task || task->clock_llc == llc)
-		return p->scx.dsq_vtime;
-	return vtime_by(p->scx.dsq_vtime, clock_of(task->clock_llc), clock_of(llc),
-			place_settings.slice_ns);
+	return number < CLOCK_CPU ? number : llc_of(number - CLOCK_CPU);
+}
+
+/* @vtime is told by clock @number; tell it by that of the cache. */
+static __always_inline u64 lifted(u64 vtime, u32 number)
+{
+	return vtime + clock_at(number)->lift;
 }
 
 /*
- * @vtime is told by the clock of the cache @from; tell it by that of @to, to compare threads.
- * Unlike vtime_by() this has no bound: a thread that has waited longest must not tie with one that
- * just came.
+ * @vtime is told by clock @from; tell it by clock @to. Global, so that the verifier walks it once
+ * and not for each caller.
  */
-static __always_inline u64 vtime_told_by(u32 to, u64 vtime, u32 from)
+__weak __noinline u64 vtime_between(u64 vtime, u32 from, u32 to)
 {
-	return vtime + clock_of(to) - clock_of(from);
+	u32 from_cache = cache_clock(from), to_cache = cache_clock(to);
+
+	vtime = lifted(vtime, from);
+	if (from_cache != to_cache)
+		vtime = vtime_by(vtime, clock_at(from_cache)->vtime, clock_at(to_cache)->vtime,
+				 place_settings.slice_ns);
+	return vtime - clock_at(to)->lift;
 }
 
-/* From now on, the clock of @llc tells the thread's virtual time, which the caller has set. */
-static __always_inline void note_clock(struct task_ctx *task, u32 llc)
+/* The virtual time of @p by clock @number. */
+static __always_inline u64 vtime_at(const struct task_struct *p, const struct task_ctx *task,
+				    u32 number)
 {
-	task->clock_llc = llc;
+	u64 vtime = p->scx.dsq_vtime;
+
+	return !task || task->clock == number ? vtime : vtime_between(vtime, task->clock, number);
 }
 
-/* From now on, the clock of @llc tells the virtual time of @p. */
-static void set_clock(struct task_struct *p, struct task_ctx *task, u32 llc)
+/*
+ * @vtime is told by clock @from; tell it by that of the cache @llc, to compare threads. Unlike
+ * vtime_by() this has no bound: a thread that has waited longest must not tie with one that just
+ * came.
+ */
+static __always_inline u64 vtime_told_by(u32 llc, u64 vtime, u32 from)
 {
-	if (!task || task->clock_llc == llc)
+	return lifted(vtime, from) + clock_at(llc)->vtime - clock_at(cache_clock(from))->vtime;
+}
+
+/* From now on, clock @number tells the thread's virtual time, which the caller has set. */
+static __always_inline void note_clock(struct task_ctx *task, u32 number)
+{
+	task->clock = number;
+}
+
+/* From now on, clock @number tells the virtual time of @p. */
+static void set_clock(struct task_struct *p, struct task_ctx *task, u32 number)
+{
+	if (!task || task->clock == number)
 		return;
-	scx_bpf_task_set_dsq_vtime(p, vtime_at(p, task, llc));
-	note_clock(task, llc);
+	scx_bpf_task_set_dsq_vtime(p, vtime_at(p, task, number));
+	note_clock(task, number);
+}
+
+/* Lift the clock of @cpu's queue, so that it is behind the cache's by a slice at most. */
+static void lift_clock(s32 cpu)
+{
+	struct clock *own = clock_at(CLOCK_CPU | slot(cpu));
+	u64 least = clock_at(llc_of(cpu))->vtime - place_settings.slice_ns;
+
+	if (time_before(own->vtime + own->lift, least))
+		own->lift = least - own->vtime;
 }
 
 /* However long @p slept or lacked CPU time, it is behind its clock by one slice at most. */
@@ -61,29 +113,28 @@ static void limit_lag(struct task_struct *p, const struct task_ctx *task)
 {
 	if (task)
 		scx_bpf_task_set_dsq_vtime(p, vtime_limited(p->scx.dsq_vtime,
-							    clock_of(task->clock_llc),
+							    clock_at(task->clock)->vtime,
 							    place_settings.slice_ns));
+}
+
+/* A thread with @vtime by clock @number begins to run: the clock advances to it. */
+static __always_inline void advance_clock(u32 number, u64 vtime)
+{
+	if (time_before(clock_at(number)->vtime, vtime))
+		clock_at(number)->vtime = vtime;
 }
 
 /* @p begins to run on @state's CPU, or goes on with a new slice since no other thread waits. */
 static void start_slice(struct cpu_state *state, const struct task_struct *p,
 			const struct task_ctx *task, u64 now)
 {
-	u32 llc = task ? task->clock_llc : 0;
+	u32 number = task ? task->clock : 0;
 
-	if (time_before(clock_of(llc), p->scx.dsq_vtime))
-		llc_clocks[llc & (MAX_LLCS - 1)].vtime = p->scx.dsq_vtime;
+	advance_clock(number, p->scx.dsq_vtime);
+	if (number >= CLOCK_CPU)
+		advance_clock(cache_clock(number), lifted(p->scx.dsq_vtime, number));
 	state->vtime_ns = p->scx.dsq_vtime;
-	state->clock_llc = llc;
-	state->started_ns = now;
-}
-
-/* Charge @p for the time that it ran since its slice began. */
-static void end_slice(struct cpu_state *state, struct task_struct *p, u64 now)
-{
-	u64 ran = now > state->started_ns ? now - state->started_ns : 0;
-
-	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + ran * 100 / p->scx.weight);
+	state->clock = number;
 	state->started_ns = now;
 }
 

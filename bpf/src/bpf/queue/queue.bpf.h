@@ -20,13 +20,29 @@
 #include "ground/settings.bpf.h"
 #include "queue/clock.bpf.h"
 
-/* Queue numbers: kind | number of the CPU, cache or pool. Pools count from 1. */
-enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16 };
+/*
+ * Queue numbers: kind | number of the CPU, cache, pool or cgroup. Pools count from 1. No CPU serves
+ * the queue of a cgroup: its threads are throttled (limit.bpf.h).
+ */
+enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16, DSQ_GROUP = 4 << 16 };
 
-/* The cache whose clock orders @dsq: that of @cpu, which serves it, or that of the pool. */
-static u32 llc_of_queue(u64 dsq, s32 cpu)
+/* The kind of a queue's number. */
+static __always_inline u32 kind_of(u64 dsq)
 {
-	return dsq >= DSQ_POOL ? pool_clock(dsq & (DSQ_CPU - 1)) : llc_of(cpu);
+	return dsq >> 16 << 16;
+}
+
+/* The clock that orders @dsq, which @cpu serves. */
+static u32 clock_of_queue(u64 dsq, s32 cpu)
+{
+	switch (kind_of(dsq)) {
+	case DSQ_CPU:
+		return CLOCK_CPU | slot(dsq);
+	case DSQ_POOL:
+		return pool_clock(dsq & (DSQ_CPU - 1));
+	default:
+		return llc_of(cpu);
+	}
 }
 
 /* One bit per cache: a thread may wait in its queue. Idle CPUs skip the other caches. */
@@ -75,7 +91,7 @@ __weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
 
-	return p ? vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, llc_of_queue(dsq, cpu)) : ~0ULL;
+	return p ? vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, clock_of_queue(dsq, cpu)) : ~0ULL;
 }
 
 /* At how many threads of a queue a claimed CPU looks for one that it may run. */
@@ -160,6 +176,8 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 
 	if (!scx_bpf_dsq_nr_queued(own))
 		own = 0;
+	if (own && waits)
+		lift_clock(cpu);
 	if (cpu_pools[slot(cpu)].pools)
 		own = first_with_pools(cpu, own);
 	if (waits && (!own || time_before(head_vtime(shared, cpu), head_vtime(own, cpu))) &&
