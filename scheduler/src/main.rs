@@ -9,6 +9,7 @@ mod observe;
 mod policy;
 mod preflight;
 mod schedule;
+mod seconds;
 mod settings;
 mod signals;
 mod stats;
