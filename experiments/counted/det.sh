@@ -39,7 +39,7 @@ load() {
 
 unload() {
 	[ -n "$loaded" ] || return
-	grep -q enabled $state || fail "the scheduler was thrown out"
+	grep -q enabled $state || fail "the kernel ejected the scheduler"
 	kill -INT $loaded
 	wait $loaded || fail "the scheduler failed"
 }
