@@ -1,6 +1,6 @@
 //! The command line. As with other sched_ext schedulers, bare `scx_steer` loads the scheduler.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
@@ -8,7 +8,6 @@ use scx_utils::libbpf_clap_opts::LibbpfOpts;
 use crate::{
     nic::NicCommand,
     policy::{PolicyArg, PolicyCommand},
-    seconds::Seconds,
     settings::SettingArgs,
 };
 
@@ -162,4 +161,26 @@ pub(crate) struct ObserveArgs {
     /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// A positive number of seconds, at most one day. Fractions are allowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seconds(Duration);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_string())?;
+        if !(0.01..=86_400.0).contains(&seconds) {
+            return Err("allowed is 0.01 to 86400 seconds".into());
+        }
+        Ok(Self(Duration::from_secs_f64(seconds)))
+    }
+}
+
+impl From<Seconds> for Duration {
+    fn from(seconds: Seconds) -> Self {
+        seconds.0
+    }
 }

@@ -9,7 +9,6 @@ mod observe;
 mod policy;
 mod preflight;
 mod schedule;
-mod seconds;
 mod settings;
 mod signals;
 mod stats;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use steer_nic::{Mode, Options};
 use steer_topology::CpuSet;
 
-use crate::seconds::Seconds;
+use crate::cli::Seconds;
 
 /// The `nic` commands.
 #[derive(Debug, Subcommand)]
