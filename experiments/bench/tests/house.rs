@@ -23,11 +23,14 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        for path in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
-            let ending = path.extension().map(|ending| ending.to_str().unwrap().to_owned());
-            if path.is_dir() && !path.ends_with("target") {
+        for entry in folder.read_dir().unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            // does not follow links: those of the recorded sysfs trees lead in circles
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() && !path.ends_with("target") {
                 folders.push(path);
-            } else if ending.is_some_and(|ending| endings.contains(&ending.as_str())) {
+            } else if kind.is_file() && ending.is_some_and(|ending| endings.contains(&ending)) {
                 files.push(path);
             }
         }
