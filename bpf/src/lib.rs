@@ -30,11 +30,10 @@ pub use counters::Counters;
 pub use kernel_plan::KernelPlan;
 pub use observer::{LoadedObserver, ObservedCgroup, Observer};
 pub use origins::Origins;
-pub use policies::Policies;
 #[cfg(feature = "testing")]
 pub use policy_object::{PolicyObject, Seen};
-pub use scheduler::{LoadOptions, ProgramSize, Scheduler, Steering};
-pub use swap::Step;
+pub use scheduler::{Exit, LoadOptions, ProgramSize, Scheduler, Steering};
+pub use swap::{Policies, Step};
 #[cfg(feature = "testing")]
 pub use telemetry::Telemetry;
 pub use threads::Threads;

@@ -1,28 +1,14 @@
-//! The policies as the scheduler object sees them, and how they come into force.
+//! The policies of the scheduler in force, and how they change.
 
 use anyhow::{Context, Result};
-use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use libbpf_rs::MapCore;
 
 use crate::{
     CgroupEvent,
-    intf::{cpu_pools, limits_MAX_POLICIES, thread_policy},
+    intf::limits_MAX_POLICIES,
     scheduler::Scheduler,
-    swap::{self, PolicyTables, next_generation},
+    swap::{self, Policies, PolicyTables, next_generation, put},
 };
-
-/// All policies, the cgroups under each, and the CPUs that they name.
-#[derive(Clone, Debug)]
-pub struct Policies {
-    /// The first holds where no other does; at most `MAX_POLICIES`. Numbers of policies, here and
-    /// in [`Self::cgroups`], count from 0.
-    pub policies: Vec<thread_policy>,
-    /// (cgroup id, policy); at most `MAX_CGROUPS`.
-    pub cgroups: Vec<(u64, u32)>,
-    /// By CPU number; at most `MAX_CPUS`.
-    pub cpus: Vec<cpu_pools>,
-    /// Pools that `cpus` speak of, at most `MAX_POOLS`.
-    pub nr_pools: u32,
-}
 
 impl Scheduler<'_> {
     /// Puts `new` in force, all or nothing: if it fails, the old policies hold as before.
@@ -62,11 +48,4 @@ impl Scheduler<'_> {
         let bss = self.skel.maps.bss_data.as_ref().context("the object has no .bss")?;
         self.events.take(|| bss.cgroup_events_lost)
     }
-}
-
-/// Enters a cgroup into a table of cgroups.
-pub(crate) fn put(table: &MapHandle, cgroup: u64, policy: u32) -> Result<()> {
-    table
-        .update(&cgroup.to_ne_bytes(), &policy.to_ne_bytes(), MapFlags::ANY)
-        .with_context(|| format!("entering cgroup {cgroup} into the table"))
 }

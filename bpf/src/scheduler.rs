@@ -9,8 +9,8 @@ use libbpf_rs::{
     skel::Skel,
 };
 use scx_utils::{
-    UserExitInfo, compat, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
-    uei_exited, uei_report,
+    ScxExitKind, UserExitInfo, compat, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load,
+    scx_ops_open, uei_exited, uei_report,
 };
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ pub struct LoadOptions {
 }
 
 /// How large a program is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ProgramSize {
     /// Its name.
     pub name: String,
@@ -67,6 +67,17 @@ pub enum Steering {
     Fixed,
     /// Too few threads have moved so far.
     Unknown,
+}
+
+/// Why the scheduler ended without an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// This program or the user ended it.
+    Unloaded,
+    /// A CPU was about to leave, and the scheduler left first (`hotplug.bpf.h`). Load it again.
+    BeforeCpuLeft,
+    /// The kernel reported that a CPU came or went. Load it again.
+    CpusChanged,
 }
 
 /// The scheduler, in force from [`Scheduler::attach`] until dropped.
@@ -214,9 +225,15 @@ impl<'obj> Scheduler<'obj> {
     ///
     /// # Errors
     /// It ended by an error: a bug, a stall, a lost CPU.
-    pub fn detach(mut self) -> Result<UserExitInfo> {
+    pub fn detach(mut self) -> Result<Exit> {
         self.link = None;
-        uei_report!(&self.skel, uei)
+        let exit: UserExitInfo = uei_report!(&self.skel, uei)?;
+        let data = self.skel.maps.data_data.as_ref().context("the object has no .data")?;
+        Ok(match exit.should_restart() {
+            false => Exit::Unloaded,
+            true if data.uei.kind == ScxExitKind::UnregBPF as i32 => Exit::BeforeCpuLeft,
+            true => Exit::CpusChanged,
+        })
     }
 }
 

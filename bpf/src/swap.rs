@@ -9,16 +9,27 @@ use libbpf_rs::{
     libbpf_sys::{self, bpf_map_create_opts},
 };
 
-use crate::{
-    intf::{
-        self, limits_MAX_CGROUPS, limits_MAX_CPUS, limits_MAX_POLICIES, limits_MAX_POOLS,
-        thread_policy,
-    },
-    policies::{Policies, put},
+use crate::intf::{
+    self, cpu_pools, limits_MAX_CGROUPS, limits_MAX_CPUS, limits_MAX_POLICIES, limits_MAX_POOLS,
+    thread_policy,
 };
 
 /// `BPF_F_NO_PREALLOC` (include/uapi/linux/bpf.h).
 const NO_PREALLOC: u32 = libbpf_sys::BPF_F_NO_PREALLOC;
+
+/// All policies, the cgroups under each, and the CPUs that they name.
+#[derive(Clone, Debug)]
+pub struct Policies {
+    /// The first is the default; at most `MAX_POLICIES`. Numbers of policies, here and in
+    /// [`Self::cgroups`], count from 0.
+    pub policies: Vec<thread_policy>,
+    /// (cgroup id, policy); at most `MAX_CGROUPS`.
+    pub cgroups: Vec<(u64, u32)>,
+    /// By CPU number; at most `MAX_CPUS`.
+    pub cpus: Vec<cpu_pools>,
+    /// Number of pools in `cpus`, at most `MAX_POOLS`.
+    pub nr_pools: u32,
+}
 
 /// What a swap prepares before it commits, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +111,7 @@ impl<P: Copy, C: Copy, M: MapCore> PolicyTables<'_, P, C, M> {
             .context("putting the new table of cgroups in place")?;
         after(Step::TableInPlace)?;
         // a CPU that `new` does not name is in no pool
-        let none = intf::cpu_pools { pools: 0, exclusive: false };
+        let none = cpu_pools { pools: 0, exclusive: false };
         let cpus = new.cpus.iter().chain(std::iter::repeat(&none));
         for (to, from) in self.staged_cpus.iter_mut().zip(cpus) {
             intf::copy_to_skeleton(from, to);
@@ -154,6 +165,13 @@ fn new_table() -> libbpf_rs::Result<MapHandle> {
         ..Default::default()
     };
     MapHandle::create(MapType::Hash, Some("cgroup_policies"), 8, 4, limits_MAX_CGROUPS, &options)
+}
+
+/// Enters a cgroup into a table of cgroups.
+pub(crate) fn put(table: &MapHandle, cgroup: u64, policy: u32) -> Result<()> {
+    table
+        .update(&cgroup.to_ne_bytes(), &policy.to_ne_bytes(), MapFlags::ANY)
+        .with_context(|| format!("entering cgroup {cgroup} into the table"))
 }
 
 #[cfg(test)]

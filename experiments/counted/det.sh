@@ -39,12 +39,12 @@ load() {
 
 unload() {
 	[ -n "$loaded" ] || return
-	grep -q enabled $state || fail "the scheduler was thrown out"
+	grep -q enabled $state || fail "the kernel ejected the scheduler"
 	kill -INT $loaded
 	wait $loaded || fail "the scheduler failed"
 }
 
-# With $bpf_stats also what the kernel has counted of each BPF program, before and after.
+# With $bpf_stats, also prints the kernel's counts of each BPF program, before and after.
 counted() { # counted NAME COMMAND...
 	span=$1
 	shift
@@ -80,7 +80,7 @@ inside() { nsenter --net=/proc/$client/ns/net "$@"; }
 
 nodes() { ls -d /sys/devices/system/node/node*; }
 
-# By hand: the server's long flows near its NIC, its RPCs elsewhere.
+# Pins by hand: the server's long flows near its NIC, its RPCs elsewhere.
 pins() {
 	[ "$scheduler" = pinned ] || return 0
 	near=/sys/devices/system/node/node$nic_node far=
@@ -111,7 +111,7 @@ traffic() { # traffic [CLIENT_OPTION]...
 
 rpcs() { traffic --long-flows 0; }
 
-# More hogs than CPUs, beside it all.
+# Traffic, beside more hogs than CPUs.
 overload() {
 	steer-bench contend --threads 8 --duration 15 >/tmp/hogs 2>/tmp/hogs.err &
 	hogs=$!
@@ -125,8 +125,8 @@ overload() {
 	done
 }
 
-# Two processes that wake each other, on one CPU and wherever the scheduler puts them. Of two
-# lengths, so that what starting and ending costs can be taken out.
+# Two processes that wake each other, on one CPU and wherever the scheduler puts them. Each runs
+# with two lengths: their difference leaves out the cost of starting and ending.
 pipe() {
 	for round in 1 2 3 4 5; do
 		spin $((seed * 7919 + round * 104729))

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use log::{debug, info, warn};
 use scx_stats::prelude::*;
-use steer_bpf::{LoadOptions, Scheduler};
+use steer_bpf::{Exit, LoadOptions, Scheduler};
 use steer_policy::{CpuPlace, Plan};
 use steer_topology::{CpuSet, Machine, NetworkDevices};
 
@@ -47,18 +47,16 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
         });
     }
     let mut policy = LivePolicy::load(args.policy.policy.clone(), settings, signals::on_reload()?)?;
-    let mut loads = 1;
-    while serve(args, &mut policy, &stats, loads, &shutdown)? == Next::Restart {
+    let (mut loads, mut left_early) = (1, 0);
+    loop {
+        let exit = serve(args, &mut policy, &stats, (loads, left_early), &shutdown)?;
+        if exit == Exit::Unloaded || shutdown.raised() {
+            return Ok(());
+        }
         loads += 1;
+        left_early += u64::from(exit == Exit::BeforeCpuLeft);
         info!("a CPU came or went: loading the scheduler again");
     }
-    Ok(())
-}
-
-#[derive(PartialEq)]
-enum Next {
-    Stop,
-    Restart,
 }
 
 /// One life of the scheduler, from load to unload.
@@ -66,9 +64,9 @@ fn serve(
     args: &ScheduleArgs,
     policy: &mut LivePolicy,
     stats: &StatsServer<(), Answer>,
-    loads: u64,
+    (loads, left_early): (u64, u64),
     shutdown: &Flag,
-) -> Result<Next> {
+) -> Result<Exit> {
     // read before the machine: a CPU that comes or goes from here on restarts the scheduler
     let hotplug_seq = Scheduler::hotplug_seq()?;
     let devices = NetworkDevices::now()?;
@@ -86,7 +84,8 @@ fn serve(
     info!("scx_steer is in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);
     nics::announce(&plan);
     let mut nics = Nics::new(devices);
-    for size in scheduler.programs()? {
+    let programs = scheduler.programs()?;
+    for size in &programs {
         debug!("{} {} instructions, {} verified", size.name, size.instructions, size.verified);
     }
     if policy.has_rules() {
@@ -104,6 +103,8 @@ fn serve(
                 pid: process::id(),
                 in_force_s: loaded.elapsed().as_secs(),
                 loads,
+                left_early,
+                programs: programs.clone(),
                 cpus: plan.cpus.len(),
                 caches: plan.nr_llcs as usize,
                 nics: (0..)
@@ -126,8 +127,7 @@ fn serve(
             }
         }
     }
-    let report = scheduler.detach()?;
-    Ok(if !shutdown.raised() && report.should_restart() { Next::Restart } else { Next::Stop })
+    scheduler.detach()
 }
 
 fn reserved_cpus(scheduler: &Scheduler<'_>, plan: &Plan) -> CpuSet {

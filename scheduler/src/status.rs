@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::{Result, anyhow};
 use scx_stats::prelude::*;
 use serde::{Deserialize, Serialize};
-use steer_bpf::Steering;
+use steer_bpf::{ProgramSize, Steering};
 use steer_policy::PlannedNic;
 
 use crate::{cli::StatusArgs, policy::count, preflight};
@@ -20,6 +20,11 @@ pub(crate) struct Status {
     pub(crate) in_force_s: u64,
     /// How often the scheduler was loaded since the program started.
     pub(crate) loads: u64,
+    /// How often it was loaded again because it left before a CPU did. Otherwise the kernel had
+    /// reported that a CPU came or went.
+    pub(crate) left_early: u64,
+    /// The loaded BPF programs.
+    pub(crate) programs: Vec<ProgramSize>,
     /// Number of CPUs and last-level caches in the plan.
     pub(crate) cpus: usize,
     pub(crate) caches: usize,
@@ -163,6 +168,12 @@ mod tests {
             pid: 42,
             in_force_s: 7,
             loads: 2,
+            left_early: 1,
+            programs: vec![ProgramSize {
+                name: "steer_tick".into(),
+                instructions: 100,
+                verified: 2000,
+            }],
             cpus: 4,
             caches: 2,
             nics: vec![nic("eth0", Steering::Follows), nic("eth1", Steering::Unknown)],

@@ -1,4 +1,4 @@
-//! Generic netlink: families of questions that the kernel numbers at boot.
+//! Generic netlink: families of requests. The kernel numbers the families at boot.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use neli::types::{Buffer, GenlBuffer};
 
 use crate::netlink;
 
-/// The version of the family that tells of families (net/netlink/genetlink.c).
+/// Version of the family that describes all families (net/netlink/genetlink.c).
 const CONTROL_VERSION: u8 = 2;
 
 /// One message of an answer.
 pub(crate) type Answer = Genlmsghdr<u8, u16>;
 
-/// Tells the family called `name` to do `command` with these numbers, and waits until it has.
+/// Sends `command` with these numbers to the family called `name`, and waits until it is done.
 ///
 /// # Errors
 /// The kernel refused, or has no such family (`EOPNOTSUPP`).
@@ -27,8 +27,8 @@ pub fn command(name: &str, version: u8, command: u8, numbers: &[(u16, u32)]) -> 
     done.map(drop).ok_or_else(|| io::Error::from_raw_os_error(libc::EOPNOTSUPP))
 }
 
-/// Asks the family called `name` for `command`, and takes from each message of the answer what
-/// `read` sees in it. `None` if this kernel has no such family or command.
+/// Sends `command` to the family called `name`. Applies `read` to each message of the answer and
+/// collects the results. `None` if this kernel has no such family or command.
 pub(crate) fn ask<T>(
     name: &str,
     version: u8,
@@ -51,7 +51,7 @@ pub(crate) fn ask<T>(
     }
 }
 
-/// An attribute of a question.
+/// An attribute of a request.
 fn attribute(number: u16, value: u32) -> io::Result<Nlattr<u16, Buffer>> {
     NlattrBuilder::default()
         .nla_type(AttrTypeBuilder::default().nla_type(number).build().map_err(io::Error::other)?)
@@ -60,7 +60,7 @@ fn attribute(number: u16, value: u32) -> io::Result<Nlattr<u16, Buffer>> {
         .map_err(io::Error::other)
 }
 
-/// The number the kernel gave the family at boot; `None` if it has none of this name.
+/// The number of the family; `None` if the kernel has no family of this name.
 fn family(name: &str) -> io::Result<Option<u16>> {
     let name = NlattrBuilder::default()
         .nla_type(

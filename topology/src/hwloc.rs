@@ -2,6 +2,7 @@
 //! avoids the library's traps. [`describe()`] turns the result into plain data.
 
 mod describe;
+mod plain;
 mod seats;
 #[cfg(feature = "testing")]
 mod synthetic;

@@ -44,8 +44,8 @@ pub fn irqs_of(interface: &str) -> Result<Vec<Irq>, Error> {
     Ok(irqs)
 }
 
-/// Puts right which queues the IRQs of these interfaces serve, by what the kernel says. Names alone
-/// say nothing for drivers of an unknown pattern, and some patterns are ambiguous.
+/// Corrects the queues of these interfaces' IRQs with what the kernel says. Names say nothing if
+/// the driver's pattern is unknown, and some patterns are ambiguous.
 pub(crate) fn ask_queues<'a>(
     nics: impl IntoIterator<Item = (Option<u32>, &'a mut Vec<Irq>)>,
 ) -> Result<(), Error> {
@@ -63,7 +63,7 @@ pub(crate) fn ask_queues<'a>(
     Ok(())
 }
 
-/// The queue, or the pair of queues of one number, that these are.
+/// These queues as one value, if they are one queue, or the pair of queues of one number.
 fn one_of(served: &[QueueRef]) -> Option<QueueRef> {
     match *served {
         [only] => Some(only),
@@ -108,7 +108,7 @@ fn of_virtio_mmio(root: &Root, device: &Path) -> Result<Vec<u32>, Error> {
     Ok(found)
 }
 
-/// Those names that are numbers.
+/// The names that are numbers.
 fn parse_all(names: Vec<String>) -> Vec<u32> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }

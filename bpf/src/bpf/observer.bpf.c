@@ -26,7 +26,7 @@ char _license[] SEC("license") = "GPL";
 
 #define PF_IDLE 0x00000002 /* include/linux/sched.h */
 
-/* DESIGN's mixed_share: short-flow threads ran ≥ 5 % of the same 100 ms window. */
+/* mixed_share (ARCHITECTURE.md): short-flow threads ran ≥ 5 % of the same 100 ms window. */
 #define WINDOW_NS	(100 * 1000 * 1000ULL)
 #define WINDOW_SHARE_NS (WINDOW_NS / 20)
 

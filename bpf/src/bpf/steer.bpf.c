@@ -199,7 +199,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		count_in(p, task);
 	throttled = throttled_by(p, task);
 	if (throttled) {
-		task->queued_ns = clock_now();
+		note_waits_since(task, clock_now());
 		scx_bpf_dsq_insert_vtime(p, DSQ_GROUP | throttled, place_settings.slice_ns,
 					 p->scx.dsq_vtime, enq_flags);
 		return;
@@ -349,7 +349,7 @@ void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 	note_stopping(state);
 	if (!task)
 		return;
-	task->overdue = false;
+	end_overdue(task);
 	if (!runnable)
 		count_out(task);
 }
@@ -401,7 +401,7 @@ s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_
 		return -ENOMEM;
 	task->target_cpu = -1;
 	task->left_home_cpu = -1;
-	task->group = number_of(args->cgroup);
+	join_group(task, args->cgroup);
 	return 0;
 }
 
@@ -429,10 +429,8 @@ void BPF_STRUCT_OPS(steer_cgroup_move, struct task_struct *p, struct cgroup *fro
 {
 	struct task_ctx *task = ctx_of(p);
 
-	if (!task)
-		return;
-	count_out(task);
-	task->group = number_of(to);
+	if (task)
+		join_group(task, to);
 }
 
 s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)

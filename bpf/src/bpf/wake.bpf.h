@@ -94,7 +94,7 @@ static enum wake wake_at(const struct task_struct *p, const struct subject *s, s
 static __always_inline void note_queued(const struct subject *s)
 {
 	if (s->task)
-		s->task->queued_ns = s->now;
+		note_waits_since(s->task, s->now);
 }
 
 /* The thread waits in a queue, as one of its class. */

@@ -1,28 +1,28 @@
-//! The arms of a run: which of them is compared with the others, and the one that is measured twice.
+//! The arms of a run: the main arm, and the arm that is measured twice.
 
 use steer_lab::SCX_STEER;
 use steer_scenario::arm::{AGAIN, Arm};
 
-/// The arm that is compared with the others: scx_steer, or the last named where it is not among
-/// them.
+/// The main arm, which is compared with the others: scx_steer, or the last arm if scx_steer is not
+/// among them.
 pub(crate) fn main(arms: &[Arm]) -> &str {
     let own = arms.iter().find(|arm| arm.name == SCX_STEER);
     own.or(arms.iter().rfind(|arm| arm.name != AGAIN)).map_or(SCX_STEER, |arm| &arm.name)
 }
 
-/// The first arm that the main one is compared with.
+/// The first other arm.
 fn reference(arms: &[Arm]) -> Option<&Arm> {
     let main = main(arms);
     arms.iter().find(|arm| arm.name != main && arm.name != AGAIN)
 }
 
-/// Adds the reference once more.
+/// Adds the first other arm once more, as `again`.
 pub(crate) fn repeat(arms: &mut Vec<Arm>) {
     let again = reference(arms).map(|arm| Arm { name: AGAIN.to_owned(), ..arm.clone() });
     arms.extend(again);
 }
 
-/// The arms that are equal, as a pair, if one is repeated.
+/// The pair of equal arms, if one is repeated.
 pub(crate) fn equal(arms: &[Arm]) -> Option<String> {
     let again = arms.iter().find(|arm| arm.name == AGAIN)?;
     Some(format!("{}/{}", again.name, reference(arms)?.name))

@@ -1,4 +1,4 @@
-//! What samples and runs need of the measured machine: a guest of the lab, or this host.
+//! The bed: the machine that is measured, a guest of the lab or this host.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -16,43 +16,43 @@ use steer_traffic::client::ClientReport;
 
 /// A machine that is ready for samples.
 pub(super) trait Bed {
-    /// The line to it.
+    /// The connection to it.
     fn link(&mut self) -> &mut Link;
 
-    /// Where the workload's programs run on it.
+    /// The CPUs on which the workload's programs run.
     fn layout(&self) -> &Layout;
 
-    /// The NICs that the traffic comes in by; at least one.
+    /// The NICs that carry the traffic; at least one.
     fn nics(&self) -> Vec<NearNic>;
 
-    /// Where settings are written down before they are changed, on a machine that outlives the run.
+    /// The journal of settings, on a machine that outlives the run.
     fn journal(&self) -> Option<Journal>;
 
-    /// First source ports that the client may use, and what they are multiples of.
+    /// The range of the client's first source port, and the step between two choices.
     fn source_ports(&self) -> (Range<u16>, u16);
 
-    /// What results record of it.
+    /// What results record about it.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// It does not answer.
     fn environment(&mut self) -> Result<Environment>;
 
-    /// Warnings about all that is measured on it.
+    /// Warnings that apply to everything measured on it.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// It does not answer.
     fn warnings(&mut self) -> Result<Vec<Warning>>;
 
     /// Sets up a steering mode.
     ///
     /// # Errors
-    /// When it does not take a setting.
-    fn turn(&mut self, world: &str) -> Result<()>;
+    /// A setting cannot be changed.
+    fn turn(&mut self, mode: &str) -> Result<()>;
 
     /// Drives traffic to it from elsewhere. Returns the client's report, and when its window began.
     ///
     /// # Errors
-    /// When the traffic fails.
+    /// The traffic fails.
     fn drive(
         &mut self,
         workload: &Workload,
@@ -63,12 +63,12 @@ pub(super) trait Bed {
     /// Checks its kernel's log after a sample, and returns warnings.
     ///
     /// # Errors
-    /// When the log makes the sample worthless.
+    /// The log makes the sample worthless.
     fn afterwards(&mut self) -> Result<Vec<Warning>>;
 
-    /// Makes it ready again after a sample that failed. Returns the reason to take the sample again.
+    /// Makes it ready again after a failed sample. Returns the reason to take the sample again.
     ///
     /// # Errors
-    /// When the sample need not be taken again: its error, and what is known about it.
+    /// Taking the sample again would not help. This is its error, with what is known about it.
     fn recover(&mut self, error: Error) -> Result<String>;
 }

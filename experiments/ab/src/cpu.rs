@@ -12,9 +12,9 @@ use steer_result::CpuRecord;
 /// Name of the program among the agent's.
 const JOB: &str = "cpu";
 
-/// Opens its instruments, before there is traffic: that patches kernel code, as the observer's
-/// attaching does. It measures for `duration` from the moment `window` on, and keeps the instruments
-/// open for `tail` beyond, or until it is stopped.
+/// Opens the instruments before there is traffic, because opening them patches kernel code.
+/// Measures for `duration` from the moment `window` on. Keeps the instruments open for another
+/// `tail`, or until it is stopped.
 pub(super) fn open(
     link: &mut Link,
     window: Instant,
@@ -32,7 +32,7 @@ pub(super) fn open(
     link.expect(JOB, "ready", tail)
 }
 
-/// Ends it; gives what it measured.
+/// Ends it, and returns its report.
 pub(super) fn close(link: &mut Link) -> Result<CpuRecord> {
     let finished = link.stop(JOB)?;
     ensure!(finished.success(), "{}", finished.last_words());

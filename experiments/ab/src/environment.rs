@@ -9,10 +9,10 @@ use steer_ground::tool;
 use steer_lab::SCX_STEER;
 use steer_lab::agent::Link;
 
-/// What scx_steer says it is.
+/// Name and version of scx_steer, as it prints them.
 ///
 /// # Errors
-/// When the machine does not answer.
+/// The machine does not answer.
 pub(super) fn scx_steer_version(link: &mut Link) -> Result<Option<String>> {
     let version = link.run(&[SCX_STEER, "--version"], Duration::from_secs(30))?;
     Ok(version.success().then(|| version.stdout.trim().to_owned()))
@@ -23,7 +23,7 @@ pub(super) fn now() -> Option<String> {
     said(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]))
 }
 
-/// The first line a program prints, if it runs.
+/// The first line that a program prints; `None` if it does not run.
 fn said(command: &mut Command) -> Option<String> {
     tool::output(command, "asking for a version").ok()?.lines().next().map(str::to_owned)
 }

@@ -12,42 +12,43 @@ use crate::run::measured;
 use steer_result::AbResult;
 use steer_result::spec::{self, Options, Point, Spec};
 
-/// Which experiments to run, and how.
+/// The experiments to run, and how.
 #[derive(Debug, Clone)]
 pub struct ExperimentOptions {
     /// Spec files, or folders of them.
     pub specs: Vec<PathBuf>,
-    /// Whether only to see that everything runs: the last point of each, briefly.
+    /// Whether to run only the last point of each experiment, briefly, to check that everything
+    /// runs.
     pub smoke: bool,
-    /// Whether to print the runs that the files come to, and measure nothing.
+    /// Whether to print the runs without measuring anything.
     pub dry_run: bool,
     /// Folder for the results.
     pub out: PathBuf,
-    /// Options for every run, before those of the files; as of `steer-bench ab`.
+    /// Options of `steer-bench ab` for every run. They override the options in the files.
     pub options: Vec<String>,
 }
 
-/// What came of a point.
+/// What became of a point.
 enum Outcome {
     Measured(Box<AbResult>),
-    /// This machine or kernel cannot do what the point is about.
+    /// This machine or kernel lacks what the point needs.
     Skipped(String),
     Failed(String),
 }
 
-/// Reads a command line of `steer-bench ab`, from after the subcommand's name on.
+/// Parses a command line of `steer-bench ab`, without the subcommand's name.
 pub(crate) type ReadLine<'a> = &'a dyn Fn(&[String]) -> Result<AbPlan>;
 
 /// Runs all points of all files.
 ///
 /// # Errors
-/// Before anything is measured, when a file is at fault; at the end, when a point failed.
+/// A file is invalid: nothing is measured then. Or a point failed: the others are measured first.
 pub fn run(options: &ExperimentOptions, read: ReadLine<'_>) -> Result<()> {
     let specs: Vec<Spec> =
         spec::files(&options.specs)?.iter().map(|path| Spec::read(path)).collect::<Result<_>>()?;
     let mut runs = Vec::new();
     for spec in &specs {
-        // A smoke run measures only the last point, which asks most.
+        // A smoke run measures only the last point, which needs most.
         let skipped = if options.smoke { spec.points.len() - 1 } else { 0 };
         for point in &spec.points[skipped..] {
             let line = options.line(spec, point);
@@ -95,7 +96,7 @@ pub fn run(options: &ExperimentOptions, read: ReadLine<'_>) -> Result<()> {
 }
 
 impl ExperimentOptions {
-    /// The options of a point's run: what is nearer to the user goes first.
+    /// The options of a point's run. The user's override the point's, and these the experiment's.
     fn line(&self, spec: &Spec, point: &Point) -> Vec<String> {
         let out = self.out.join(&spec.name).join(&point.name);
         let mut options = point.options.or(&spec.options);
@@ -131,13 +132,13 @@ fn measure(options: AbPlan, line: Vec<String>) -> Outcome {
     }
 }
 
-/// The result of the same plan, if it exists and is complete.
+/// The complete result of the same plan, if there is one.
 fn finished(plan: &AbPlan) -> Option<AbResult> {
     let path = plan.result_path();
     let result = AbResult::read(&path).ok()?;
     let same = result.unfinished.is_none() && result.options == plan.options;
     if !same {
-        // The new result replaces it. Keep what was measured under another name.
+        // The new result replaces this one. Keep it under another name.
         fs::rename(&path, path.with_extension("old.json")).ok();
     }
     same.then_some(result)

@@ -1,5 +1,4 @@
-//! The lab's guest as the machine that is measured, with its settings; a fresh one takes its place
-//! after a fault of the emulator.
+//! A guest of the lab as the bed. After a fault of the emulator, a fresh guest replaces it.
 
 mod environment;
 
@@ -26,15 +25,15 @@ use steer_scenario::layout::Layout;
 use steer_scenario::workload::Workload;
 use steer_traffic::client::ClientReport;
 
-/// Source ports of the rounds lie from here on: the client uses a thousand and some above.
+/// Lowest source port of the rounds. The client also uses about a thousand ports above its first.
 const PORTS: Range<u16> = 20_000..60_000;
 
-/// What guests of one run have in common.
+/// What all guests of a run have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Make<'a> {
     pub(super) guest: &'a GuestOptions,
     pub(super) setup: &'a Setup,
-    /// Folder for the consoles.
+    /// Folder for the guests' consoles.
     pub(super) out: &'a Path,
     pub(super) progress: &'a Progress,
 }
@@ -43,7 +42,7 @@ pub(super) struct Make<'a> {
 pub(super) struct GuestBed<'a> {
     make: Make<'a>,
     boots: u32,
-    world: Option<String>,
+    mode: Option<String>,
     ready: Ready,
 }
 
@@ -59,9 +58,9 @@ impl<'a> GuestBed<'a> {
     /// Boots a guest and applies the settings.
     ///
     /// # Errors
-    /// When it does not boot, or what a setting needs cannot be had.
+    /// It does not boot, or a setting cannot be changed in it.
     pub(super) fn make(make: Make<'a>) -> Result<Self> {
-        Ok(Self { make, boots: 1, world: None, ready: boot(make, 1)? })
+        Ok(Self { make, boots: 1, mode: None, ready: boot(make, 1)? })
     }
 }
 
@@ -94,13 +93,13 @@ impl Bed for GuestBed<'_> {
         self.ready.facts.nics.iter().map(of).collect()
     }
 
-    /// Its settings go with it.
+    /// A guest's settings end with it.
     fn journal(&self) -> Option<Journal> {
         None
     }
 
-    /// With the port rule of `explicit`, flow i then meets queue i, and the CPU that an operator who
-    /// pins threads by hand gives it.
+    /// With the port rule of `explicit`, flow i then meets queue i and the CPU that the pinned arm
+    /// gives it.
     fn source_ports(&self) -> (Range<u16>, u16) {
         (PORTS, self.ready.guest.net.queues() as u16)
     }
@@ -113,13 +112,13 @@ impl Bed for GuestBed<'_> {
         Ok(Vec::new())
     }
 
-    fn turn(&mut self, world: &str) -> Result<()> {
-        let steering =
-            Steering::of_word(world).with_context(|| format!("there is no world {world:?}"))?;
+    fn turn(&mut self, mode: &str) -> Result<()> {
+        let steering = Steering::of_word(mode)
+            .with_context(|| format!("there is no steering mode {mode:?}"))?;
         let Ready { guest, facts, wheel, .. } = &mut self.ready;
         let turned = wheel.turn(steering, &mut guest.link, &guest.net, facts);
         guest.survive(turned)??;
-        self.world = Some(world.to_owned());
+        self.mode = Some(mode.to_owned());
         Ok(())
     }
 
@@ -143,7 +142,8 @@ impl Bed for GuestBed<'_> {
         let guest = &mut self.ready.guest;
         let broken = guest.broken_by_emulator().filter(|_| self.boots < MOST_BOOTS);
         let Some(said) = broken else {
-            // The client may be the first to notice that the guest hangs; say that it does.
+            // The client may be the first to notice that the guest hangs. Then the error must say
+            // so.
             if !error.is::<Silent>()
                 && let Err(silent) = guest.link.read("/proc/uptime")
             {
@@ -153,8 +153,8 @@ impl Bed for GuestBed<'_> {
         };
         self.boots += 1;
         self.ready = boot(self.make, self.boots)?;
-        let world = self.world.take().context("no world to go on in")?;
-        self.turn(&world)?;
+        let mode = self.mode.take().context("no steering mode is set")?;
+        self.turn(&mode)?;
         Ok(format!("{said}; the sample was taken in a fresh one"))
     }
 }

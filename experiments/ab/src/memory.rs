@@ -1,26 +1,26 @@
-//! Whether a guest has the memory for its connections, and this machine for both.
+//! Checks that a guest has enough memory for its connections, and this machine for both.
 
 use anyhow::{Context, Result, ensure};
 use procfs::{Current, Meminfo};
 
 use super::unsupported::Unsupported;
 
-/// Of an idle connection, in bytes. The kernel's part was 4.6 KiB (6.18, of 10,000); the rest is for the
-/// server, and for what a connection that asks has beside: telemetry, packets.
+/// Memory of a connection in the guest, in bytes. The kernel's part of an idle one was 4.6 KiB
+/// (6.18, mean of 10,000). The rest is for the server, telemetry and packets.
 const IN_GUEST: u64 = 8 << 10;
-/// The same at the client's end, where nothing watches it.
+/// The same at the client's end, without telemetry.
 const HERE: u64 = 6 << 10;
-/// Of a guest without connections, in MiB: its kernel, its root file system and its programs.
+/// Memory of a guest without connections, in MiB: kernel, root file system and programs.
 const GUEST_MIB: u64 = 512;
-/// Of the emulator beside the guest's memory, in MiB: most of it for translated code.
+/// The emulator's own memory in MiB, most of it for translated code.
 const EMULATOR_MIB: u64 = 512;
 
 const MIB: u64 = 1 << 20;
 
-/// Checks that the connections fit in a guest of so many nodes and MiB in each.
+/// Checks that the connections fit into a guest with this many nodes, and MiB per node.
 ///
 /// # Errors
-/// Names the flag, and what it has to be.
+/// They do not fit. The message names the flag and its least value.
 pub(super) fn check_guest(connections: u32, nodes: usize, node_mib: u32) -> Result<()> {
     let need = guest_mib(connections);
     let nodes = nodes as u64;
@@ -33,10 +33,10 @@ pub(super) fn check_guest(connections: u32, nodes: usize, node_mib: u32) -> Resu
     Ok(())
 }
 
-/// Checks that this machine has the memory for the guest's part and its own.
+/// Checks that this machine has enough memory for the guest and for the client.
 ///
 /// # Errors
-/// [`Unsupported`], when it has not.
+/// [`Unsupported`]: it has not.
 pub(super) fn check_here(connections: u32) -> Result<()> {
     let own = u64::from(connections) * HERE / MIB;
     let need = guest_mib(connections) + EMULATOR_MIB + own;
@@ -52,7 +52,7 @@ pub(super) fn check_here(connections: u32) -> Result<()> {
     Ok(())
 }
 
-/// What the guest uses.
+/// Memory that the guest uses.
 fn guest_mib(connections: u32) -> u64 {
     GUEST_MIB + u64::from(connections) * IN_GUEST / MIB
 }

@@ -1,11 +1,11 @@
-//! What a run of `steer-bench ab` is to measure: what goes together, and what follows from it.
+//! The plan of a run of `steer-bench ab`: checks it, and fills in what follows from the flags.
 
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 
 use super::arms;
-use super::host::{HostOptions, WORLD};
+use super::host::{HostOptions, MODE};
 use super::memory;
 use super::rounds::RoundsOptions;
 use super::setup::Setup;
@@ -21,14 +21,14 @@ use steer_scenario::workload::Workload;
 pub(crate) const RESULT: &str = "result.json";
 pub(crate) const REPORT: &str = "report.html";
 
-/// What a run is to measure.
+/// What to measure in a run.
 #[derive(Debug, Clone)]
 pub struct AbPlan {
     /// How many rounds.
     pub rounds: RoundsOptions,
-    /// Ways of steering packets to queues and CPUs to measure in.
-    pub worlds: Vec<Steering>,
-    /// What to compare.
+    /// Steering modes to measure in.
+    pub modes: Vec<Steering>,
+    /// The arms to compare.
     pub arms: Vec<Arm>,
     /// Whether to measure the first other arm a second time, as the arm `again`.
     pub a_a: bool,
@@ -38,20 +38,20 @@ pub struct AbPlan {
     pub seed: u64,
     /// Folder for result.json, report.html and the guest's console.
     pub out: PathBuf,
-    /// Settings that the run is about.
+    /// Settings that the experiment varies.
     pub setup: Setup,
     /// The traffic, and what runs beside it.
     pub workload: Workload,
     /// The guest.
     pub guest: GuestOptions,
-    /// The options that make this plan, for the result.
+    /// The given options, for the result.
     pub options: Options,
-    /// This host, if it is to be measured rather than a guest.
+    /// How to measure this host. `None`: measure a guest.
     pub host: Option<HostOptions>,
 }
 
 impl AbPlan {
-    /// Checks what the flags' types cannot.
+    /// Checks how the flags combine, which their types cannot.
     pub(crate) fn check(&self) -> Result<()> {
         self.workload.check()?;
         for (index, arm) in self.arms.iter().enumerate() {
@@ -70,7 +70,7 @@ impl AbPlan {
         self.rounds.check(&self.arms)
     }
 
-    /// The same of what the lab's guest can do.
+    /// Checks what a guest of the lab cannot do.
     fn check_guest(&self) -> Result<()> {
         let guest = &self.guest;
         memory::check_guest(self.workload.most_rpc(), guest.shape.sockets, guest.node_memory)?;
@@ -92,13 +92,13 @@ impl AbPlan {
     /// Fills in what follows from the flags.
     ///
     /// # Errors
-    /// As [`unsupported::installed`], when a program that they ask for is not installed; as
+    /// As [`unsupported::installed`] for each program that the plan needs, and as
     /// [`memory::check_here`].
     pub(crate) fn complete(&mut self) -> Result<()> {
         for arm in self.arms.iter_mut().filter(|arm| arm.is_own()) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
         }
-        // Only now: under its own name the repeated arm would not get the options.
+        // Repeat the arm after this: under the name `again` it would not get the options.
         if self.a_a {
             arms::repeat(&mut self.arms);
         }
@@ -116,26 +116,26 @@ impl AbPlan {
         Ok(())
     }
 
-    /// Where the result will be.
+    /// The file for the result.
     pub(crate) fn result_path(&self) -> PathBuf {
         self.out.join(RESULT)
     }
 
-    /// The worlds to measure in, by name.
-    pub(crate) fn worlds(&self) -> Vec<&'static str> {
+    /// Names of the steering modes to measure in.
+    pub(crate) fn modes(&self) -> Vec<&'static str> {
         match self.host {
-            Some(_) => vec![WORLD],
-            None => self.worlds.iter().map(|world| world.word()).collect(),
+            Some(_) => vec![MODE],
+            None => self.modes.iter().map(|mode| mode.word()).collect(),
         }
     }
 
-    /// Samples that are measured in any case.
+    /// The least number of samples.
     pub(crate) fn planned(&self) -> usize {
-        self.worlds().len() * self.rounds.pairs as usize * self.arms.len()
+        self.modes().len() * self.rounds.pairs as usize * self.arms.len()
     }
 }
 
-/// Takes a program into the guest, unless it is among those that the user brings.
+/// Adds a program to the guest, unless the user already did.
 ///
 /// # Errors
 /// As [`unsupported::installed`].

@@ -1,5 +1,5 @@
 //! `steer-bench ab`: the same workload under several arms, interleaved in random order, in each
-//! steering world, in one guest or on this host; results are saved after every round.
+//! steering mode, in one guest or on this host; results are saved after every round.
 
 use std::fs;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use steer_scenario::arm::Arm;
 /// Runs a plan. The result records `command`.
 ///
 /// # Errors
-/// When a sample fails. The samples before it are saved.
+/// A sample fails. The samples before it are saved.
 pub fn run(plan: AbPlan, command: Vec<String>) -> Result<()> {
     plan.check()?;
     let out = plan.out.clone();
@@ -56,11 +56,11 @@ fn bed<'a>(plan: &'a AbPlan, progress: &'a Progress) -> Result<Box<dyn Bed + 'a>
     })
 }
 
-/// What is known before the first sample.
+/// What is known of the run before its first sample.
 fn header(plan: &AbPlan, command: Vec<String>, bed: &mut dyn Bed) -> Result<Header> {
     let mut warnings = bed.warnings()?;
     let unknown = |why: Error| {
-        Warning::new(Kind::NoTopology, format!("where the CPUs are is not known: {why:#}"))
+        Warning::new(Kind::NoTopology, format!("the places of the CPUs are unknown: {why:#}"))
     };
     let nics: Vec<_> = bed.nics().into_iter().map(|nic| nic.name).collect();
     let topology = topology::read(bed.link(), &nics).map_err(|why| warnings.push(unknown(why)));
@@ -79,22 +79,22 @@ fn header(plan: &AbPlan, command: Vec<String>, bed: &mut dyn Bed) -> Result<Head
     })
 }
 
-/// Measures all rounds in all steering modes. If something fails, the samples until then are kept.
+/// Measures all rounds in all steering modes. If something fails, the samples so far are kept.
 fn measure(plan: &AbPlan, command: Vec<String>, progress: &Progress) -> Result<AbResult> {
     let mut bed = bed(plan, progress)?;
     let mut run = Run { header: header(plan, command, &mut *bed)?, samples: Vec::new(), saved: 0 };
     sample::rehearse(&mut *bed, &plan.arms)?;
     let mut random = Rng::with_seed(plan.seed);
-    let worlds = plan.worlds();
+    let modes = plan.modes();
     let begun = Instant::now();
-    for (nth, world) in (1..).zip(&worlds) {
-        bed.turn(world)?;
+    for (nth, mode) in (1..).zip(&modes) {
+        bed.turn(mode)?;
         if let Some(topology) = &mut run.header.topology {
-            topology::look_at_queues(topology, bed.link(), world);
+            topology::look_at_queues(topology, bed.link(), mode);
         }
-        let mut end = plan.rounds.end(begun, f64::from(nth) / worlds.len() as f64);
+        let mut end = plan.rounds.end(begun, f64::from(nth) / modes.len() as f64);
         for round in 0.. {
-            if let Err(error) = run.round(plan, &mut *bed, world, round, &mut random, progress) {
+            if let Err(error) = run.round(plan, &mut *bed, mode, round, &mut random, progress) {
                 let saved = run.save_unfinished(plan, Some(format!("{error:#}")));
                 return Err(match saved {
                     Ok(_) => error,
@@ -102,13 +102,12 @@ fn measure(plan: &AbPlan, command: Vec<String>, progress: &Progress) -> Result<A
                 });
             }
             let so_far = run.save_unfinished(plan, None)?;
-            match end.after(round + 1, so_far.worlds.get(*world)) {
+            match end.after(round + 1, so_far.modes.get(*mode)) {
                 Next::Planned => {}
                 Next::Further => progress.add(plan.arms.len() as u64),
                 Next::Over(said) => {
-                    let warning = |said: String| {
-                        Warning::new(Kind::OutOfBudget, said).at(&Place::world(world))
-                    };
+                    let warning =
+                        |said: String| Warning::new(Kind::OutOfBudget, said).at(&Place::mode(mode));
                     run.header.warnings.extend(said.map(warning));
                     break;
                 }
@@ -120,21 +119,21 @@ fn measure(plan: &AbPlan, command: Vec<String>, progress: &Progress) -> Result<A
     Ok(result)
 }
 
-/// What a run has so far.
+/// The samples so far.
 struct Run {
     header: Header,
     samples: Vec<Sample>,
-    /// How many of them are in the file.
+    /// How many of them the file has.
     saved: usize,
 }
 
 impl Run {
-    /// Every arm once, in random order.
+    /// Measures every arm once, in random order.
     fn round(
         &mut self,
         plan: &AbPlan,
         bed: &mut dyn Bed,
-        world: &str,
+        mode: &str,
         round: u32,
         random: &mut Rng,
         progress: &Progress,
@@ -144,8 +143,8 @@ impl Run {
         let mut arms: Vec<&Arm> = plan.arms.iter().collect();
         random.shuffle(&mut arms);
         for (order, arm) in (0..).zip(arms) {
-            let named = format!("{world}, {}, {}", plan.rounds.name(round), arm.name);
-            let place = Place::sample(world, &arm.name, round);
+            let named = format!("{mode}, {}, {}", plan.rounds.name(round), arm.name);
+            let place = Place::sample(mode, &arm.name, round);
             progress.step(named.clone());
             let taken = loop {
                 match sample::take(bed, arm, &plan.workload, source_port) {
@@ -162,7 +161,7 @@ impl Run {
             let warnings = warnings.into_iter().map(|warning| warning.at(&place));
             self.header.warnings.extend(warnings);
             self.samples.push(Sample {
-                world: world.to_owned(),
+                mode: mode.to_owned(),
                 arm: arm.name.clone(),
                 round,
                 order,
@@ -177,7 +176,7 @@ impl Run {
         Ok(())
     }
 
-    /// Saves what there is, if there is anything, and the error that ended the run.
+    /// Saves the samples so far, if there are any, with the error that ended the run.
     fn save_unfinished(&mut self, plan: &AbPlan, error: Option<String>) -> Result<AbResult> {
         let unfinished = Some(Unfinished { planned: plan.planned(), error });
         let header = Header { unfinished, ..self.header.clone() };
@@ -188,11 +187,11 @@ impl Run {
         Ok(result)
     }
 
-    /// Saves a result of all samples so far, in place of the one before.
+    /// Saves a result of all samples so far. It replaces the file.
     fn save(&mut self, result: &AbResult, plan: &AbPlan) -> Result<()> {
         let path = plan.result_path();
         result.write(&path).with_context(|| match self.saved {
-            0 => "nothing of this run is saved".to_owned(),
+            0 => "no sample of this run is saved".to_owned(),
             saved => format!("{} keeps the first {saved} samples", path.display()),
         })?;
         self.saved = self.samples.len();

@@ -1,5 +1,5 @@
-//! One sample: one arm's scheduler, the server, the hogs, the traffic, the observer and the
-//! measurement of the CPUs, all for one window of time, and then the machine as it was before.
+//! One sample: runs one arm's scheduler, the server, the hogs, the traffic, the observer and the
+//! measurement of the CPUs for one window of time. Then puts the machine back as it was.
 
 use std::time::{Duration, Instant};
 
@@ -22,14 +22,14 @@ use steer_traffic::hog;
 
 /// Time for a program to bind or attach in an emulated guest.
 const START: Duration = Duration::from_secs(60);
-/// Time between the observer's attaching and the traffic's warm-up, for the server and the hogs to
-/// start. Time that they leave is added to the warm-up, so that the windows begin together.
+/// Time from attaching the observer to the traffic's warm-up, for the server and the hogs to start.
+/// Time left over is added to the warm-up, so that the windows begin together.
 const SET_UP: Duration = Duration::from_secs(4);
-/// How far apart the windows of client and observer may begin.
+/// Largest distance between the beginnings of the client's and the observer's windows.
 const APART: Duration = Duration::from_millis(500);
 const OBSERVER: &str = "observer";
 
-/// What a sample gives.
+/// What a sample measured.
 pub(super) struct Measured {
     /// The observer's report.
     pub(super) observe: ObserverReport,
@@ -43,11 +43,11 @@ pub(super) struct Measured {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Takes one sample. The settings of the arm are put back afterwards, also after an error.
+/// Takes one sample. Puts the arm's settings back afterwards, even after an error.
 ///
 /// # Errors
-/// When a program fails, the scheduler is thrown out, a guest's kernel complains, or a setting does
-/// not go back.
+/// A program fails, the kernel ejects the scheduler, a guest's kernel complains, or a setting
+/// cannot be put back.
 pub(super) fn take(
     bed: &mut dyn Bed,
     arm: &Arm,
@@ -60,17 +60,17 @@ pub(super) fn take(
             measured.warnings.extend(tuned.undo(bed.link())?);
             Ok(measured)
         }
-        // A guest that does not answer is lost, and its settings with it.
+        // If a guest does not answer, it is lost, and its settings with it.
         Err(error) if error.is::<Silent>() => Err(error),
         Err(error) => Err(tuning::with(error, tuned.undo(bed.link()))),
     }
 }
 
-/// Applies each setting of the arms once and puts it back. So a setting that this machine cannot
-/// have is known before anything is measured.
+/// Applies each setting of the arms once and puts it back. This shows before the first measurement
+/// whether the machine supports it.
 ///
 /// # Errors
-/// `Unsupported`, when the machine cannot do one of them.
+/// `Unsupported`: the machine lacks one of them.
 pub(super) fn rehearse(bed: &mut dyn Bed, arms: &[Arm]) -> Result<()> {
     for (name, tuning) in NAMES {
         if let Some(arm) = arms.iter().find(|arm| arm.tunings.contains(&tuning)) {
@@ -82,14 +82,14 @@ pub(super) fn rehearse(bed: &mut dyn Bed, arms: &[Arm]) -> Result<()> {
     Ok(())
 }
 
-/// Sets what an arm names.
+/// Applies the settings of an arm.
 fn tune(bed: &mut dyn Bed, tunings: &[Tuning]) -> Result<Tuned> {
     let (nics, journal) = (bed.nics(), bed.journal());
     Tuned::apply(bed.link(), &nics, journal, tunings)
 }
 
-/// Measures. The observer attaches before there is traffic and leaves after it: switching
-/// tracepoints on and off patches code that every packet runs through.
+/// Measures. The observer attaches before the traffic and detaches after it, because switching
+/// tracepoints patches code that every packet runs through.
 fn measure(
     bed: &mut dyn Bed,
     arm: &Arm,
@@ -114,7 +114,7 @@ fn measure(
     })?;
     ensure!(
         scheduler::in_force(bed.link())? == loaded,
-        "the scheduler was thrown out during the sample: {}",
+        "the kernel ejected the scheduler during the sample: {}",
         bed.link().read("/sys/kernel/sched_ext/state")?
     );
     let mut warnings = Vec::new();
@@ -124,7 +124,7 @@ fn measure(
         let ended = ended.with_context(|| format!("stopping {program}"))?;
         if program == HOGS {
             let spins = spins(&ended.stdout)
-                .with_context(|| format!("the hogs did not count: {}", ended.last_words()))?;
+                .with_context(|| format!("the hogs printed no count: {}", ended.last_words()))?;
             hog_rate = Some(spins / workload.duration().as_secs_f64());
         }
         if [SERVER, HOGS].contains(&program.as_str()) {
@@ -148,13 +148,13 @@ fn measure(
     warnings.extend(apart(window, warm));
     // The other figures do not need it, and not every kernel has performance events.
     let cpu = cpu.map_err(|why| {
-        let text = format!("what the CPUs did is not known: {why:#}");
+        let text = format!("what the CPUs did is unknown: {why:#}");
         warnings.push(Warning::new(Kind::NoCpuFigures, text));
     });
     Ok(Measured { observe, client, hog_rate, cpu: cpu.ok(), warnings })
 }
 
-/// Attaches the observer; gives the moment at which its window begins.
+/// Attaches the observer. Returns the moment at which its window begins.
 fn attach(link: &mut Link, workload: &Workload) -> Result<Instant> {
     let lead = SET_UP + workload.connecting() + workload.warmup();
     let argv = format!(
@@ -168,20 +168,21 @@ fn attach(link: &mut Link, workload: &Workload) -> Result<Instant> {
     Ok(Instant::now() + lead)
 }
 
-/// The longest time that the observer and the measurement of the CPUs stay, and that the server
-/// takes to end: all connections must be closed. An emulated guest closed 5000 of 300,000 per second.
+/// The longest time that the observer and the measurement of the CPUs stay attached, and the
+/// longest time for the server to end: it must close all connections. An emulated guest closed 5000
+/// of 300,000 per second.
 fn tail(workload: &Workload) -> Duration {
     START + workload.connecting()
 }
 
-/// Ends the observer; gives its report.
+/// Ends the observer, and returns its report.
 fn detach(link: &mut Link) -> Result<ObserverReport> {
     let finished = link.stop(OBSERVER)?;
     ensure!(finished.success(), "the observer failed: {}", finished.last_words());
     serde_json::from_str(&finished.stdout).context("reading the observer's report")
 }
 
-/// Warns if the windows began too far apart.
+/// Warns if the windows began too far from each other.
 fn apart(observer: Instant, client: Instant) -> Option<Warning> {
     let late = client.saturating_duration_since(observer);
     let early = observer.saturating_duration_since(client);
@@ -193,18 +194,18 @@ fn apart(observer: Instant, client: Instant) -> Option<Warning> {
     })
 }
 
-/// What the hogs said that they did.
+/// The hogs' count of spins, from their output.
 fn spins(said: &str) -> Option<f64> {
     said.lines().find_map(|line| line.strip_prefix(hog::SPINS)?.parse().ok())
 }
 
-/// Warns if the kernel copied what the client was to send without a copy.
+/// Warns if the kernel copied data in zero-copy sends.
 fn copied(client: &ClientReport) -> Option<Warning> {
     let said = client.long.as_ref()?.zerocopy?.warning()?;
     Some(Warning::new(Kind::Copied, format!("the client: {said}")))
 }
 
-/// Warns if another program than our client measured the RPCs for a different time.
+/// Warns if a load tool measured the RPCs for a different time than the sample took.
 fn strayed(client: &ClientReport) -> Option<Warning> {
     let said = client.rpc.as_ref()?.warning(client.duration_s)?;
     Some(Warning::new(Kind::OtherDuration, said))

@@ -1,6 +1,6 @@
-//! Settings that an experiment is about (MTU, offloads, buffers, loss ...): shell commands, in the
-//! guest and on the lab's end of the cable, before anything is measured and alike for every arm. Both
-//! ends are gone after the run, so there is nothing to put back.
+//! Settings that an experiment varies (MTU, offloads, buffers, loss ...). They are shell commands
+//! in the guest and at the lab's end of the cable. They run before the first measurement, and are
+//! the same for every arm. Both ends vanish after the run, so nothing has to be put back.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use steer_ground::tool;
 use steer_lab::guest::Guest;
 use steer_scenario::tuning::ETHTOOL;
 
-/// For a driver that resets its device.
+/// Time for a command, because a driver may reset its device.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The commands, in the order they are run in.
+/// The commands, in order.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// A shell command to run in the guest before anything is measured; may be repeated.
@@ -24,7 +24,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// A program that the guest has not by itself, if one of its commands is that.
+    /// A program that a command needs and that the guest lacks by default.
     pub(super) fn needs(&self) -> Option<(&'static str, &'static str)> {
         let ours = |command: &String| command.split_whitespace().any(|word| word == ETHTOOL.0);
         self.setup_guest.iter().any(ours).then_some(ETHTOOL)
@@ -33,7 +33,7 @@ impl Setup {
     /// Runs all of them.
     ///
     /// # Errors
-    /// [`Unsupported`], when a command fails; others, when the guest is lost.
+    /// [`Unsupported`]: a command fails. Other errors: the guest is lost.
     pub(super) fn apply(&self, guest: &mut Guest) -> Result<()> {
         for command in &self.setup_peer {
             let mut shell = guest.net.command("sh");

@@ -1,5 +1,5 @@
-//! Where the measured machine's CPUs are, and on which of them its NICs' queues interrupt: read from
-//! its sysfs and procfs, alike in a guest and on a host.
+//! The places of the measured machine's CPUs, and the CPUs that its NICs' queues interrupt. Reads
+//! sysfs and procfs, in a guest as on a host.
 
 use anyhow::{Context, Result};
 use indexmap::IndexMap;
@@ -10,10 +10,11 @@ use steer_lab::agent::Link;
 use steer_lab::facts;
 use steer_result::topology::{Cache, Node, OtherNic, Queue, Topology};
 
-/// Nodes, caches and cores; the queues are another's in each world.
+/// Nodes, caches and cores. The queues' interrupts differ by steering mode, so they are added
+/// later.
 ///
 /// # Errors
-/// When sysfs does not tell of nodes or cores.
+/// sysfs describes no nodes or no cores.
 pub(super) fn read(link: &mut Link, nics: &[String]) -> Result<Topology> {
     let (nic, others) = nics.split_first().context("there is no NIC")?;
     let numbered = facts::numbered_nodes(link)?;
@@ -40,7 +41,7 @@ pub(super) fn read(link: &mut Link, nics: &[String]) -> Result<Topology> {
     Ok(Topology { nodes, caches, cores, nic: nic.clone(), queues: IndexMap::new(), other_nics })
 }
 
-/// The cache of the highest level that a CPU has; `None` where the kernel does not know it.
+/// The cache of the highest level that a CPU has; `None` if the kernel does not know it.
 fn last_cache(link: &mut Link, cpu: &str) -> Option<Cache> {
     let folders = link.list(&format!("{cpu}/cache")).ok()?;
     let folders = folders.iter().filter(|name| name.starts_with("index"));
@@ -52,15 +53,15 @@ fn last_cache(link: &mut Link, cpu: &str) -> Option<Cache> {
     caches.max_by_key(|cache| cache.level)
 }
 
-/// Records how the NICs' queues interrupt now, in a world.
-pub(super) fn look_at_queues(topology: &mut Topology, link: &mut Link, world: &str) {
-    topology.queues.insert(world.to_owned(), queues(link, &topology.nic));
+/// Records which CPUs the NICs' queues interrupt in this steering mode.
+pub(super) fn look_at_queues(topology: &mut Topology, link: &mut Link, mode: &str) {
+    topology.queues.insert(mode.to_owned(), queues(link, &topology.nic));
     for nic in &mut topology.other_nics {
-        nic.queues.insert(world.to_owned(), queues(link, &nic.name));
+        nic.queues.insert(mode.to_owned(), queues(link, &nic.name));
     }
 }
 
-/// A NIC's queues; none where it has no interrupts of its own.
+/// A NIC's queues; empty if it has no interrupts of its own.
 pub(super) fn queues(link: &mut Link, nic: &str) -> Vec<Queue> {
     let irqs = facts::device_irqs(link, nic);
     let Ok(interrupts) = link.read("/proc/interrupts") else { return Vec::new() };
@@ -73,8 +74,9 @@ pub(super) fn queues(link: &mut Link, nic: &str) -> Vec<Queue> {
     queues.collect()
 }
 
-/// The number of the queue that an interrupt's name tells of: `virtio0-input.0`, `eth0-TxRx-3`,
-/// `mlx5_comp3@pci:0000:81:00.0`. Those that manage the device have no number, or are asynchronous.
+/// The number of the queue in an interrupt's name: `virtio0-input.0`, `eth0-TxRx-3`,
+/// `mlx5_comp3@pci:0000:81:00.0`. `None` for interrupts that manage the device: their names have no
+/// number, or contain "async".
 fn queue_of(name: &str, nic: &str) -> Option<u32> {
     let (name, _) = name.split_once('@').unwrap_or((name, ""));
     let digits = name.len() - name.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
@@ -82,7 +84,7 @@ fn queue_of(name: &str, nic: &str) -> Option<u32> {
     (!manages).then(|| name[name.len() - digits..].parse().ok())?
 }
 
-/// A list of CPUs in its shortest form, if it is one.
+/// A list of CPUs in its shortest form; other text stays as it is.
 fn normal(cpus: &str) -> String {
     cpus.parse().map_or_else(|_| cpus.to_owned(), |cpus: CpuList| cpus.to_string())
 }

@@ -47,7 +47,7 @@ fn every_archived_run_reads_and_fits_the_schema() {
         let faults: Vec<_> = validator.iter_errors(&document).map(|it| it.to_string()).collect();
         assert!(faults.is_empty(), "{place}: {faults:?}");
         let result = AbResult::read(&file).unwrap();
-        assert!(!result.raw.is_empty() && !result.worlds.is_empty(), "{place}");
+        assert!(!result.raw.is_empty() && !result.modes.is_empty(), "{place}");
         for (sample, written) in result.raw.iter().zip(document["raw"].as_array().unwrap()) {
             // Nothing of a report is lost in reading.
             assert_eq!(

@@ -58,7 +58,7 @@ fn scale(result: &mut Value, arm: &str, metric: &str, factor: f64) {
 }
 
 #[test]
-fn a_run_against_itself_claims_nothing() {
+fn a_run_against_itself_shows_no_difference() {
     let comparison = comparison(|_| {});
     assert!(warns(&comparison, "A and B have the same samples"));
     for arms in comparison["worlds"].as_object().unwrap().values() {
@@ -151,8 +151,8 @@ fn what_only_one_run_has_is_a_warning() {
 #[test]
 fn too_few_rounds_give_no_interval() {
     let comparison = comparison(|result| {
-        for world in result["worlds"].as_object_mut().unwrap().values_mut() {
-            for arm in world["arms"].as_object_mut().unwrap().values_mut() {
+        for mode in result["worlds"].as_object_mut().unwrap().values_mut() {
+            for arm in mode["arms"].as_object_mut().unwrap().values_mut() {
                 for summary in arm.as_object_mut().unwrap().values_mut() {
                     summary["samples"].as_array_mut().unwrap().truncate(2);
                 }
@@ -166,7 +166,7 @@ fn too_few_rounds_give_no_interval() {
 
 #[test]
 fn nothing_in_common_is_an_error() {
-    let worlds = |result: &mut Value| {
+    let modes = |result: &mut Value| {
         let hash = result["worlds"]["hash"].take();
         result["worlds"] = json!({ "spread": hash });
     };
@@ -176,7 +176,7 @@ fn nothing_in_common_is_an_error() {
     };
     for (edit, message) in [
         (
-            worlds as fn(&mut Value),
+            modes as fn(&mut Value),
             "A has the steering modes auto, hash, explicit, B has the steering modes spread",
         ),
         (arms, "A has the arms default, scx_steer, pinned, B has the arms lavd"),

@@ -291,15 +291,15 @@ fn with_a_nic_on_each_node_threads_go_to_their_own() {
     assert!(flows.len() == 2 && flows.iter().all(|bytes| bytes.as_u64() > Some(0)), "{flows:?}");
     // In auto, packets follow threads. If NICs did not each keep a core, RPCs would get whole
     // nodes.
-    for world in ["auto", "hash"] {
-        let local_share = &result["worlds"][world]["arms"]["scx_steer"]["local_share"];
-        assert!(local_share["median"].as_f64() > Some(0.9), "{world}: {local_share}");
+    for mode in ["auto", "hash"] {
+        let local_share = &result["worlds"][mode]["arms"]["scx_steer"]["local_share"];
+        assert!(local_share["median"].as_f64() > Some(0.9), "{mode}: {local_share}");
     }
     bench.assert_clean();
 }
 
-/// Four long flows, four CPUs, all near the NIC. Without a reserve, long flows claim every CPU, and
-/// share 0.53 of their time with RPCs (experiments/runs/2026-11-22-one-node).
+/// Four long flows, four CPUs, all near the NIC. Without reserved cores, long flows claim every CPU
+/// and share much of their time with RPCs (experiments/runs/2026-11-22-one-node).
 #[test]
 fn where_long_flows_could_claim_every_core_rpcs_keep_some() {
     if !lab("where_long_flows_could_claim_every_core_rpcs_keep_some") {
@@ -316,8 +316,9 @@ fn where_long_flows_could_claim_every_core_rpcs_keep_some() {
     bench.assert_clean();
 }
 
-/// Also to a core that is reserved for short flows, as long as it is not known that packets do not
-/// follow: half of the threads stayed away from it for good. One may be late, as the emulator is.
+/// Threads must follow their IRQs even to a core that is reserved for short flows, until it is
+/// known that packets do not follow. Half of the threads once stayed away for good. One may be
+/// late, because the emulator may be.
 #[test]
 fn where_irqs_move_threads_follow() {
     if !lab("where_irqs_move_threads_follow") {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+use steer_archive::results::HEADLINE_ROUNDS;
 use steer_result::archive;
 
 const README: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
@@ -28,6 +29,14 @@ fn readme_and_result() -> (String, PathBuf) {
         readme.split_once("[the run](experiments/runs/").unwrap().1.split_once('/').unwrap().0;
     let result = Path::new(RUNS).join(run).join("result.json");
     (readme, result)
+}
+
+#[test]
+fn a_run_with_too_few_rounds_for_a_headline_is_called_small() {
+    let (readme, path) = readme_and_result();
+    let result: Value = serde_json::from_str(&archive::text(&path).unwrap()).unwrap();
+    let small = result["pairs"].as_u64().unwrap() < HEADLINE_ROUNDS as u64;
+    assert_eq!(readme.contains("a *small run*"), small);
 }
 
 /// The table as it must be.

@@ -212,8 +212,8 @@ fn the_machine_is_drawn_where_it_was_recorded() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    let world = page.split("Steering: ").find(|world| world.starts_with("hash")).unwrap();
-    let drawing = world.split(MACHINE).nth(1).unwrap().split("</svg>").next().unwrap();
+    let mode = page.split("Steering: ").find(|mode| mode.starts_with("hash")).unwrap();
+    let drawing = mode.split(MACHINE).nth(1).unwrap().split("</svg>").next().unwrap();
     assert!(drawing.contains(">0,2</text>") && drawing.contains(">1,3</text>"), "{drawing}");
     // Four CPUs under three arms.
     assert_eq!(drawing.matches("class=\"share long\"").count(), 12);

@@ -34,7 +34,7 @@ fn bad_results_say_what_is_wrong() {
         ("garbage", "lorem ipsum".into(), "expected value at line 1"),
         ("unversioned", "{}".into(), "missing field `version`"),
         ("newer", "{\"version\": 2}".into(), "it has format version 2, this program reads 1"),
-        ("cut", good[..good.len() / 2].into(), "is no result of `steer-bench ab`"),
+        ("cut", good[..good.len() / 2].into(), "is not a result of `steer-bench ab`"),
         ("typed", good.replacen("\"seed\":1", "\"seed\":\"x\"", 1), "expected u64 at line"),
     ] {
         let path = folder.path().join(name);

@@ -141,7 +141,7 @@ fn hogs_come_and_go_and_say_what_they_did() {
 }
 
 #[test]
-fn the_server_sends_long_flows_to_who_asks() {
+fn the_server_sends_long_flows_to_clients_that_ask() {
     let ports = Ports::free();
     let server = server(&ports, &["--pin-long", "0"]);
     let flags = paced("--long-direction out --rpc-connections 1");

@@ -38,7 +38,7 @@ type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 const CHECKS: [Check; 15] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("a second instance is refused", life::second_instance),
-    ("who comes to CPUs behind others' does not starve", fairness::newcomer),
+    ("a thread that moves to another CPU does not starve", fairness::newcomer),
     ("two threads share a CPU by weight", fairness::weights),
     ("traffic passes", life::traffic),
     ("SIGTERM under traffic brings the default scheduler back", |bench| {
@@ -52,7 +52,7 @@ const CHECKS: [Check; 15] = [
     ("it outlives its NIC", life::nic_disappears),
     ("a server declared long is placed as one, its twin is not", policy::declared_class),
     ("an exclusive pool is its cgroup's alone", policy::exclusive_pool),
-    ("who may use exclusive CPUs only does not starve", policy::locked_in),
+    ("a thread bound to exclusive CPUs does not starve", policy::locked_in),
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
     ("a bad policy keeps the old one in force", policy::bad_policy),
 ];

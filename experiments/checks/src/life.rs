@@ -6,8 +6,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use super::bench::{Bench, RESTART, moved};
+use super::status::status;
 use steer_lab::net;
-use steer_scenario::scheduler::{self, JOB};
+use steer_scenario::scheduler;
 
 pub(super) fn second_instance(bench: &mut Bench) -> Result<()> {
     let second = bench.guest.link.run(&["scx_steer"], RESTART)?;
@@ -65,10 +66,9 @@ pub(super) fn hotplug(bench: &mut Bench) -> Result<()> {
         }
         bench.in_force()?;
     }
-    // It must not wait until the kernel reports the change: that may never happen. The status has
-    // no reasons for restarts, so this looks at the log.
-    let said = bench.guest.link.so_far(JOB)?.stderr;
-    ensure!(said.contains("CPU 1 is about to leave"), "it left too late: {said}");
+    // It must not wait until the kernel reports that the CPU left: that may never happen.
+    let status = status(bench)?;
+    ensure!(status.left_early == 1, "it left too late: {status:?}");
     moved(&traffic.finish(&bench.guest.net).context("the traffic did not survive")?.0)
 }
 

@@ -19,5 +19,8 @@ pub(super) fn describe(bench: &mut Bench) -> Result<String> {
     ensure!(said.success(), "reading /proc failed: {}", said.last_words());
     let online = bench.guest.link.read("/sys/devices/system/cpu/online")?;
     let threads: Vec<_> = said.stdout.lines().collect();
-    Ok(format!("CPUs {online} are online; who runs or waits, and where: {}", threads.join(", ")))
+    Ok(format!(
+        "CPUs {online} are online; threads that run or wait, and where: {}",
+        threads.join(", ")
+    ))
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
-use steer_scenario::scheduler::JOB;
+use super::status::{Program, status};
 
 /// The record, from the root of the repository.
 pub(super) const RECORD: &str = "experiments/program-sizes.json";
@@ -34,8 +34,9 @@ type Record = BTreeMap<String, Sizes>;
 /// Compares with the record or, if asked, makes a new one for this kernel series.
 pub(super) fn as_recorded(bench: &mut Bench) -> Result<()> {
     let series = series(&bench.guest.kernel.release);
-    let sizes = read(&bench.guest.link.so_far(JOB)?.stderr);
-    ensure!(!sizes.is_empty(), "scx_steer -v names no program");
+    let sizes = |Program { name, instructions, verified }| (name, Size { instructions, verified });
+    let sizes: Sizes = status(bench)?.programs.into_iter().map(sizes).collect();
+    ensure!(!sizes.is_empty(), "the status has no programs");
     let sum = |size: fn(&Size) -> u32| sizes.values().map(size).sum::<u32>();
     bench.figures = format!(
         ": {} programs, {} instructions, {} verified",
@@ -67,18 +68,6 @@ fn series(release: &str) -> String {
     release.split('.').take(2).collect::<Vec<_>>().join(".")
 }
 
-/// From lines that end in `NAME 123 instructions, 456 verified`.
-fn read(log: &str) -> Sizes {
-    let size = |line: &str| {
-        let mut words = line.strip_suffix(" verified")?.rsplit(' ');
-        let verified = words.next()?.parse().ok()?;
-        words.next().filter(|word| *word == "instructions,")?;
-        let instructions = words.next()?.parse().ok()?;
-        Some((words.next()?.to_owned(), Size { instructions, verified }))
-    };
-    log.lines().filter_map(size).collect()
-}
-
 /// The programs that grew by more than is allowed, or are not on record.
 fn grown(recorded: &Sizes, sizes: &Sizes) -> Vec<String> {
     let mut said = Vec::new();
@@ -108,10 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read_from_the_log() {
-        let log = "[INFO] scx_steer is in force\n\
-            [DEBUG] steer_tick 100 instructions, 2000 verified\nnothing verified\n";
-        assert_eq!(read(log), sizes(2000));
+    fn a_record_is_of_a_kernel_series() {
         assert_eq!(series("6.18.15+deb13-cloud-amd64"), "6.18");
     }
 

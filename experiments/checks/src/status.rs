@@ -13,8 +13,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The part of `scx_steer status --json` that checks look at.
 #[derive(Debug, Deserialize)]
 pub(super) struct Status {
+    /// How often it was loaded again because it left before a CPU did.
+    pub(super) left_early: u64,
+    pub(super) programs: Vec<Program>,
     pub(super) nics: Vec<Nic>,
     pub(super) policy: Policy,
+}
+
+/// A loaded BPF program.
+#[derive(Debug, Deserialize)]
+pub(super) struct Program {
+    pub(super) name: String,
+    /// Instructions after the kernel's rewriting.
+    pub(super) instructions: u32,
+    /// Instructions that the verifier walked through; it stops at a million.
+    pub(super) verified: u32,
 }
 
 /// A NIC with a known place.

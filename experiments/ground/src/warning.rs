@@ -21,8 +21,8 @@ pub struct Warning {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     /// Steering mode.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub world: Option<String>,
+    #[serde(rename = "world", default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
     /// Arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
@@ -106,18 +106,18 @@ impl Warning {
 
 impl Place {
     /// A steering mode.
-    pub fn world(world: &str) -> Self {
-        Self { world: Some(world.to_owned()), ..Self::default() }
+    pub fn mode(mode: &str) -> Self {
+        Self { mode: Some(mode.to_owned()), ..Self::default() }
     }
 
     /// An arm in a steering mode.
-    pub fn arm(world: &str, arm: &str) -> Self {
-        Self { arm: Some(arm.to_owned()), ..Self::world(world) }
+    pub fn arm(mode: &str, arm: &str) -> Self {
+        Self { arm: Some(arm.to_owned()), ..Self::mode(mode) }
     }
 
     /// One sample.
-    pub fn sample(world: &str, arm: &str, round: u32) -> Self {
-        Self { round: Some(round), ..Self::arm(world, arm) }
+    pub fn sample(mode: &str, arm: &str, round: u32) -> Self {
+        Self { round: Some(round), ..Self::arm(mode, arm) }
     }
 
     fn is_everything(&self) -> bool {
@@ -137,7 +137,7 @@ impl fmt::Display for Warning {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let round = self.round.map(|round| format!("round {}", round + 1));
-        let parts = [self.world.clone(), round, self.arm.clone()];
+        let parts = [self.mode.clone(), round, self.arm.clone()];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::scale::Linear;
 use super::svg::{self, Anchor, arm_class};
-use steer_result::World;
+use steer_result::Mode;
 use steer_result::metrics;
 use steer_result::metrics::{Better, Metric};
 
@@ -31,22 +31,21 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 50.0;
 
 /// The bars of a steering mode.
-pub(super) fn bars(world: &World) -> Markup {
+pub(super) fn bars(mode: &Mode) -> Markup {
     html! {
         @for (heading, names) in ROWS {
             @let metrics = names.iter().filter_map(|name| metrics::find(name));
-            @let metrics: Vec<_> = metrics.filter(|metric| world.has(metric)).collect();
+            @let metrics: Vec<_> = metrics.filter(|metric| mode.has(metric)).collect();
             @if !metrics.is_empty() {
                 h4 { (heading) }
-                div.grid { @for metric in metrics { (chart(metric, world)) } }
+                div.grid { @for metric in metrics { (chart(metric, mode)) } }
             }
         }
     }
 }
 
-fn chart(metric: &Metric, world: &World) -> Markup {
-    let arms =
-        world.arms.iter().filter_map(|(arm, metrics)| Some((arm, metrics.get(metric.name)?)));
+fn chart(metric: &Metric, mode: &Mode) -> Markup {
+    let arms = mode.arms.iter().filter_map(|(arm, metrics)| Some((arm, metrics.get(metric.name)?)));
     let arms: Vec<_> = arms.collect();
     // Shares end at 1; other bars end at the largest sample.
     let samples = arms.iter().flat_map(|(_, summary)| summary.samples.iter().flatten());

@@ -25,8 +25,8 @@ const COLUMNS: &str = "world,arm,metric,round,value";
 fn rows(result: &AbResult) -> impl Iterator<Item = String> + '_ {
     let row = |sample: &Sample, metric: &Metric| {
         let value = metric.value(sample).map(|value| value.to_string()).unwrap_or_default();
-        let (world, arm) = (field(&sample.world), field(&sample.arm));
-        format!("{world},{arm},{},{},{value}", metric.name, sample.round)
+        let (mode, arm) = (field(&sample.mode), field(&sample.arm));
+        format!("{mode},{arm},{},{},{value}", metric.name, sample.round)
     };
     result
         .raw

@@ -46,12 +46,12 @@ pub(super) struct Axes<'a> {
 /// As `points`.
 pub(super) fn of_arms(
     result: &AbResult,
-    world: &str,
+    mode: &str,
     points: impl Fn(Vec<&ClientReport>) -> Result<Vec<(f64, f64)>>,
 ) -> Result<Vec<Curve>> {
-    let arms = result.worlds.get(world).into_iter().flat_map(|world| world.arms.keys());
+    let arms = result.modes.get(mode).into_iter().flat_map(|mode| mode.arms.keys());
     let curve = |(index, arm): (usize, &String)| {
-        let samples = result.raw.iter().filter(|s| s.world == world && s.arm == *arm);
+        let samples = result.raw.iter().filter(|s| s.mode == mode && s.arm == *arm);
         let points = points(samples.map(|sample| &sample.client).collect())?;
         Ok(Curve { arm: arm.clone(), index, points })
     };

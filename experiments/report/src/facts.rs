@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use steer_result::AbResult;
 
-/// Reasons to doubt a figure; nothing if there are no reasons.
+/// The warnings of a result; nothing if there are none.
 pub(super) fn warnings(warnings: &[String]) -> Markup {
     /// Up to this many warnings are shown without a click.
     const FEW: usize = 5;

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::scale::Log;
 use super::svg::{self, Anchor};
-use steer_result::World;
+use steer_result::Mode;
 use steer_result::metrics::Metric;
 use steer_stats::Ratio;
 
@@ -23,9 +23,9 @@ const WIDEST: (f64, f64) = (0.02, 50.0);
 const NARROWEST: (f64, f64) = (0.5, 2.0);
 
 /// The ratios of a steering mode: a panel per other arm.
-pub(super) fn intervals(world: &World) -> Markup {
-    let pairs = world.pairs();
-    let rows = world.metrics().count() as f64;
+pub(super) fn intervals(mode: &Mode) -> Markup {
+    let pairs = mode.pairs();
+    let rows = mode.metrics().count() as f64;
     let width = NAMES + PANEL * pairs.len() as f64;
     let height = HEAD + ROW * rows + FOOT;
     svg::canvas(
@@ -33,7 +33,7 @@ pub(super) fn intervals(world: &World) -> Markup {
         height,
         "Ratios with 95 % intervals",
         html! {
-            @for (row, metric) in world.metrics().enumerate() {
+            @for (row, metric) in mode.metrics().enumerate() {
                 @let y = HEAD + ROW * (row as f64 + 0.5);
                 @if row % 2 == 0 {
                     @let top = svg::px(y - ROW / 2.0);
@@ -42,23 +42,23 @@ pub(super) fn intervals(world: &World) -> Markup {
                 (svg::text(6.0, y + 4.0, Anchor::Start, "label", metric.name))
             }
             @for (index, pair) in pairs.into_iter().enumerate() {
-                (panel(world, pair, NAMES + PANEL * index as f64))
+                (panel(mode, pair, NAMES + PANEL * index as f64))
             }
         },
     )
 }
 
 /// The ends of the axis, the same for all panels of a steering mode.
-fn domain(world: &World) -> (f64, f64) {
-    let ratios = world.ratios.values().flat_map(|ratios| ratios.values().flatten());
+fn domain(mode: &Mode) -> (f64, f64) {
+    let ratios = mode.ratios.values().flat_map(|ratios| ratios.values().flatten());
     let ends = ratios.fold(NARROWEST, |(lo, hi), ratio| (ratio.lo.min(lo), ratio.hi.max(hi)));
     (ends.0.max(WIDEST.0), ends.1.min(WIDEST.1))
 }
 
-fn panel(world: &World, pair: &str, left: f64) -> Markup {
-    let (low, high) = domain(world);
+fn panel(mode: &Mode, pair: &str, left: f64) -> Markup {
+    let (low, high) = domain(mode);
     let scale = Log::new(low, high, (left + 10.0, left + PANEL - FIGURES));
-    let bottom = HEAD + ROW * world.metrics().count() as f64;
+    let bottom = HEAD + ROW * mode.metrics().count() as f64;
     let middle = scale.at(1.0);
     html! {
         (svg::text(middle, 14.0, Anchor::Middle, "name", pair))
@@ -68,10 +68,10 @@ fn panel(world: &World, pair: &str, left: f64) -> Markup {
             (svg::text(x, bottom + 16.0, Anchor::Middle, "tick", &tick.to_string()))
         }
         (svg::text(middle, bottom + 33.0, Anchor::Middle, "note", "times the other arm's value"))
-        @for (row, metric) in world.metrics().enumerate() {
+        @for (row, metric) in mode.metrics().enumerate() {
             @let y = HEAD + ROW * (row as f64 + 0.5);
             @let figures = left + PANEL - FIGURES + 12.0;
-            (interval(metric, world.ratio(metric.name, pair), scale, y, figures))
+            (interval(metric, mode.ratio(metric.name, pair), scale, y, figures))
         }
     }
 }

@@ -27,8 +27,8 @@ const AXES: Axes<'_> = Axes {
 };
 
 /// The latency curves of a steering mode.
-pub(super) fn latencies(result: &AbResult, world: &str) -> Markup {
-    match of_arms(result, world, |reports| Ok(points(&merged(reports)?))) {
+pub(super) fn latencies(result: &AbResult, mode: &str) -> Markup {
+    match of_arms(result, mode, |reports| Ok(points(&merged(reports)?))) {
         Ok(arms) if arms.is_empty() => html! {
             p.note { "The latencies of single RPCs were not recorded in this steering mode." }
         },

@@ -6,7 +6,7 @@ use super::{
     bars, facts, headline, intervals, latencies, machine, placement, rates, stack, svg, targets,
     timeline, verdicts,
 };
-use steer_result::{AbResult, World, stage_figures};
+use steer_result::{AbResult, Mode, stage_figures};
 
 /// The whole page.
 pub(super) fn page(result: &AbResult) -> Markup {
@@ -17,8 +17,8 @@ pub(super) fn page(result: &AbResult) -> Markup {
             (caveat(result))
             (verdicts::verdicts(result))
         }
-        (facts::warnings(&result.doubts()))
-        @for (name, world) in &result.worlds { (section(result, name, world)) }
+        (facts::warnings(&result.warning_lines()))
+        @for (name, mode) in &result.modes { (section(result, name, mode)) }
         section { h2 { "Where this was measured" } (facts::environment(result)) }
         section { h2 { "How to read this" } (facts::reading(result)) }
     };
@@ -52,8 +52,8 @@ fn caveat(result: &AbResult) -> Markup {
     html! { @if let Some(caveat) = result.environment.caveat() { p.caveat { (caveat) } } }
 }
 
-fn section(result: &AbResult, name: &str, world: &World) -> Markup {
-    let arms: Vec<&String> = world.arms.keys().collect();
+fn section(result: &AbResult, name: &str, mode: &Mode) -> Markup {
+    let arms: Vec<&String> = mode.arms.keys().collect();
     let placements = placement::placements(result, name, &arms);
     html! {
         section {
@@ -64,7 +64,7 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
                 "Bars are medians over the rounds; dots are single rounds. To compare arms, look at "
                 "Ratios."
             }
-            (bars::bars(world))
+            (bars::bars(mode))
             h3 { "Ratios" }
             p.note {
                 "A ratio is coloured if its 95 % interval excludes 1. It is undefined if the other arm "
@@ -78,13 +78,13 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
             }
             (svg::legend([("better", "better"), ("worse", "worse"), ("no-verdict", "no difference shown")]
                 .map(|(class, name)| (class.to_string(), name))))
-            div.scroll { (intervals::intervals(world)) }
+            div.scroll { (intervals::intervals(mode)) }
             h3 { "RPC latency" }
             p.note { "Share of RPCs answered within a time, all rounds together." }
             (latencies::latencies(result, name))
             (rates::rates(result, name))
-            (stages(result, name, world))
-            (stack::stack(result, name, world))
+            (stages(result, name, mode))
+            (stack::stack(result, name, mode))
             (machine::machine(result, name, &placements))
             h3 { "Who used the CPUs" }
             p.note {
@@ -92,7 +92,7 @@ fn section(result: &AbResult, name: &str, world: &World) -> Markup {
                 "Blank space is idle time."
             }
             (timeline::timeline(&placements))
-            details { summary { "All figures" } div.scroll { (table(world)) } }
+            details { summary { "All figures" } div.scroll { (table(mode)) } }
         }
     }
 }
@@ -109,7 +109,7 @@ pub(super) fn about(name: &str) -> &'static str {
 }
 
 /// What was done in each stage of a shifting load.
-fn stages(result: &AbResult, name: &str, world: &World) -> Markup {
+fn stages(result: &AbResult, name: &str, mode: &Mode) -> Markup {
     let figures = stage_figures(result, name);
     html! { @if !figures.is_empty() {
         h3 { "Stages of the load" }
@@ -117,7 +117,7 @@ fn stages(result: &AbResult, name: &str, world: &World) -> Markup {
         div.scroll { table.figures {
             thead { tr {
                 th { "stage" } th { "medians" }
-                @for arm in world.arms.keys() { th.number { (arm) } }
+                @for arm in mode.arms.keys() { th.number { (arm) } }
             } }
             tbody { @for figure in figures { tr {
                 th scope="row" { (figure.stage) } td { (figure.about) }
@@ -129,23 +129,23 @@ fn stages(result: &AbResult, name: &str, world: &World) -> Markup {
     } }
 }
 
-fn table(world: &World) -> Markup {
-    let pairs = world.pairs();
+fn table(mode: &Mode) -> Markup {
+    let pairs = mode.pairs();
     html! {
         table.figures {
             thead { tr {
                 th { "metric" } th { "unit" }
-                @for arm in world.arms.keys() { th.number { (arm) } }
+                @for arm in mode.arms.keys() { th.number { (arm) } }
                 @for pair in &pairs { th.number { (pair) } }
             } }
-            tbody { @for metric in world.metrics() { tr {
+            tbody { @for metric in mode.metrics() { tr {
                 th scope="row" { (metric.name) } td { (metric.unit) }
-                @for arm in world.arms.keys() {
-                    @let median = world.median(arm, metric.name);
+                @for arm in mode.arms.keys() {
+                    @let median = mode.median(arm, metric.name);
                     td.number { (median.map_or("–".into(), |median| metric.show(median))) }
                 }
                 @for pair in &pairs {
-                    @let ratio = world.ratio(metric.name, pair);
+                    @let ratio = mode.ratio(metric.name, pair);
                     td.number { (ratio.map_or("–".into(), |ratio| ratio.to_string())) }
                 }
             } } }

@@ -30,11 +30,11 @@ fn mean(shares: &[f64]) -> f64 {
 /// The arms of a steering mode whose observer recorded a timeline.
 pub(super) fn placements<'a>(
     result: &'a AbResult,
-    world: &str,
+    mode: &str,
     arms: &[&'a String],
 ) -> Vec<Placement<'a>> {
     let placement = |arm: &&'a String| {
-        let sample = median_sample(result, world, arm)?;
+        let sample = median_sample(result, mode, arm)?;
         let timeline = sample.observe.timeline.as_ref()?;
         Some(Placement { arm: arm.as_str(), sample, timeline })
     };
@@ -53,10 +53,10 @@ pub(super) fn legend() -> Markup {
 }
 
 /// The sample of an arm that is nearest to its median throughput per core, or else its first.
-fn median_sample<'a>(result: &'a AbResult, world: &str, arm: &str) -> Option<&'a Sample> {
-    let median = result.worlds.get(world)?.median(arm, "throughput_per_core");
+fn median_sample<'a>(result: &'a AbResult, mode: &str, arm: &str) -> Option<&'a Sample> {
+    let median = result.modes.get(mode)?.median(arm, "throughput_per_core");
     let distance = |sample: &&Sample| Some((sample.observe.throughput_per_core? - median?).abs());
-    let samples = result.raw.iter().filter(|s| s.world == world && s.arm == arm);
+    let samples = result.raw.iter().filter(|s| s.mode == mode && s.arm == arm);
     samples.min_by(|a, b| {
         let far = f64::INFINITY;
         distance(a).unwrap_or(far).total_cmp(&distance(b).unwrap_or(far))

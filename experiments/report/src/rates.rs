@@ -17,8 +17,8 @@ const AXES: Axes<'_> = Axes {
 };
 
 /// The curves of a steering mode with their heading, if there are several flows.
-pub(super) fn rates(result: &AbResult, world: &str) -> Markup {
-    let arms = of_arms(result, world, |reports| Ok(points(&reports)));
+pub(super) fn rates(result: &AbResult, mode: &str) -> Markup {
+    let arms = of_arms(result, mode, |reports| Ok(points(&reports)));
     html! {
         h3 { "Rates of the long flows" }
         @match arms {

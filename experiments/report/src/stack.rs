@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::scale::Linear;
 use super::svg::{self, Anchor};
 use steer_measure::{Breakdown, title};
-use steer_result::{AbResult, World};
+use steer_result::{AbResult, Mode};
 
 const WIDTH: f64 = 1024.0;
 const BAR: f64 = 20.0;
@@ -30,12 +30,12 @@ struct Row<'a> {
 }
 
 /// The stacks of a steering mode, under their heading; nothing if no arm has one.
-pub(super) fn stack(result: &AbResult, name: &str, world: &World) -> Markup {
-    let rows = world.arms.keys().map(|arm| {
-        let samples = result.raw.iter().filter(|s| s.world == name && s.arm == *arm);
+pub(super) fn stack(result: &AbResult, name: &str, mode: &Mode) -> Markup {
+    let rows = mode.arms.keys().map(|arm| {
+        let samples = result.raw.iter().filter(|s| s.mode == name && s.arm == *arm);
         let breakdowns = samples.map(|sample| sample.cpu.as_ref()?.breakdown.as_ref());
         let shares = breakdowns.collect::<Option<Vec<_>>>().and_then(|all| means(&all));
-        Row { arm, cpus_used: world.median(arm, "cpus_used"), shares }
+        Row { arm, cpus_used: mode.median(arm, "cpus_used"), shares }
     });
     let rows: Vec<Row<'_>> = rows.collect();
     let Some(known) = rows.iter().find_map(|row| row.shares.as_ref()) else { return html! {} };

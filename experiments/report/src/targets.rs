@@ -16,8 +16,8 @@ pub(super) struct Score {
 impl Score {
     /// Counts them.
     pub(super) fn of(result: &AbResult) -> Self {
-        let worlds = result.worlds.values();
-        let readings = || worlds.clone().flat_map(|world| targets::read(&result.main_arm, world));
+        let modes = result.modes.values();
+        let readings = || modes.clone().flat_map(|mode| targets::read(&result.main_arm, mode));
         let count = |verdict| readings().filter(|reading| reading.verdict == verdict).count();
         Self {
             main_arm: result.main_arm.clone(),
@@ -42,9 +42,9 @@ impl Score {
 /// One sentence on the targets, and the table behind it.
 pub(super) fn targets(result: &AbResult) -> Markup {
     let readings: Vec<(&String, Vec<Reading>)> = result
-        .worlds
+        .modes
         .iter()
-        .map(|(name, world)| (name, targets::read(&result.main_arm, world)))
+        .map(|(name, mode)| (name, targets::read(&result.main_arm, mode)))
         .collect();
     let score = Score::of(result);
     html! {
@@ -53,7 +53,7 @@ pub(super) fn targets(result: &AbResult) -> Markup {
             table.targets {
                 thead { tr {
                     th { "wanted of " (result.main_arm) }
-                    @for (world, _) in &readings { th { (world) } }
+                    @for (mode, _) in &readings { th { (mode) } }
                 } }
                 tbody {
                     @for wanted in wanted(&readings) {

@@ -1,6 +1,6 @@
-//! The archived form of JSON. A result becomes two files: `NAME.json`, readable, whose `raw` names
-//! the other one, `NAME.samples.jsonl.gz`, with a sample per line. Any other JSON becomes
-//! `NAME.json.gz`. The text of every number is kept as it was.
+//! The archived form of JSON. A result becomes two files. `NAME.json` is readable, and its `raw`
+//! names the other file. `NAME.samples.jsonl.gz` has one sample per line. Any other JSON becomes
+//! `NAME.json.gz`. The text of every number stays the same.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -14,22 +14,22 @@ use serde_json::value::RawValue;
 
 use super::layout;
 
-/// The member that holds a result's samples, or names the file that does.
+/// The member that has a result's samples, or the name of the file with them.
 const SAMPLES: &str = "raw";
-/// Ending of such a file.
+/// Ending of a file with samples.
 const SAMPLES_ENDING: &str = ".samples.jsonl.gz";
 /// Ending of a compressed file.
 const COMPRESSED: &str = "gz";
-/// The file that a folder stands for.
+/// The file that is read if the path is a folder.
 const RESULT: &str = "result.json";
 
-/// A document, member by member, in the order and with the text it was written in.
+/// The members of a document, in their order, each with its text.
 type Members<'a> = IndexMap<String, &'a RawValue>;
 
-/// The file that a path stands for: of a folder its `result.json`.
+/// The file to read for a path. If the path is a folder, this is its `result.json`.
 ///
 /// # Errors
-/// When a folder has no such file: names the files to choose from.
+/// The folder has no such file. The message lists the files to choose from.
 pub fn locate(path: &Path) -> Result<PathBuf> {
     let inside = path.join(RESULT);
     if !path.is_dir() || inside.exists() {
@@ -45,13 +45,13 @@ pub fn locate(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The whole JSON text of a file, plain, compressed or archived in two files.
+/// The whole JSON text of a file: plain, compressed, or archived in two files.
 ///
 /// # Errors
-/// When a file is missing or broken; names it, and the line of a sample that is no JSON.
+/// A file is missing or damaged. The message names it, and the line if a sample is not JSON.
 pub fn text(path: &Path) -> Result<String> {
     let text = contents(path)?;
-    // What is no object at all is for others to complain about.
+    // Not an object: the caller's parser reports that.
     let Ok(mut members) = serde_json::from_str::<Members>(&text) else { return Ok(text) };
     let Some(name) = members.get(SAMPLES).and_then(|raw| serde_json::from_str(raw.get()).ok())
     else {
@@ -60,7 +60,7 @@ pub fn text(path: &Path) -> Result<String> {
     let name: String = name;
     ensure!(
         name.ends_with(SAMPLES_ENDING) && !name.contains('/'),
-        "{} says that its samples are in {name:?}, which is no name of such a file",
+        "{} says that its samples are in {name:?}, which is not a name of such a file",
         path.display()
     );
     let beside = path.with_file_name(name);
@@ -79,7 +79,7 @@ pub fn text(path: &Path) -> Result<String> {
 /// Archives JSON text under a name in a folder.
 ///
 /// # Errors
-/// When the text is no JSON, a file cannot be written, or what was written reads otherwise.
+/// The text is not JSON, a file cannot be written, or it reads back differently.
 pub fn write(text: &str, folder: &Path, name: &str) -> Result<()> {
     let whole: &RawValue = serde_json::from_str(text)?;
     let members = serde_json::from_str::<Members>(text).ok();
@@ -107,13 +107,13 @@ pub fn write(text: &str, folder: &Path, name: &str) -> Result<()> {
     let again = RawValue::from_string(self::text(&written)?)?;
     ensure!(
         layout::compact(&again) == layout::compact(whole),
-        "{} does not read as what was archived",
+        "{} reads back differently from what was archived",
         written.display()
     );
     Ok(())
 }
 
-/// The text of a file, which is compressed if its name says so.
+/// The text of a file. Its name says whether it is compressed.
 fn contents(path: &Path) -> Result<String> {
     let name = path.display();
     if path.extension().is_none_or(|ending| ending != COMPRESSED) {
@@ -123,11 +123,11 @@ fn contents(path: &Path) -> Result<String> {
     let mut text = String::new();
     MultiGzDecoder::new(file)
         .read_to_string(&mut text)
-        .with_context(|| format!("{name} is no gzip file of text, or is broken"))?;
+        .with_context(|| format!("{name} is not a gzip file of text, or is damaged"))?;
     Ok(text)
 }
 
-/// Writes a compressed file. Equal texts give equal files: no name and no time is in them.
+/// Writes a compressed file. It contains no name and no time, so equal texts give equal files.
 fn compress(path: &Path, text: &str) -> Result<()> {
     let write = || -> std::io::Result<()> {
         let file = File::create(path)?;
@@ -162,7 +162,7 @@ mod tests {
             let result = json!({"before": before, "raw": samples, "worlds": after});
             write(&serde_json::to_string_pretty(&result).unwrap(), folder.path(), "one").unwrap();
             prop_assert_eq!(parsed(&text(&folder.path().join("one.json")).unwrap()), result);
-            // What is no result is compressed as a whole.
+            // Anything but a result is compressed as a whole.
             write(&before.to_string(), folder.path(), "other").unwrap();
             if before.get("raw").is_none() {
                 let again = text(&folder.path().join("other.json.gz")).unwrap();
@@ -198,7 +198,8 @@ mod tests {
         let good = fs::read(&samples).unwrap();
         fs::write(&samples, &good[..good.len() - 9]).unwrap();
         assert!(
-            says(&summary).contains("one.samples.jsonl.gz is no gzip file of text, or is broken")
+            says(&summary)
+                .contains("one.samples.jsonl.gz is not a gzip file of text, or is damaged")
         );
         compress(&samples, "{\"a\":1}\n{\"a\":\n").unwrap();
         assert!(says(&summary).contains("one.samples.jsonl.gz, line 2: EOF"), "{}", says(&summary));
@@ -209,7 +210,7 @@ mod tests {
         }
         for name in ["../one.samples.jsonl.gz", "/etc/passwd"] {
             fs::write(&summary, json!({"raw": name}).to_string()).unwrap();
-            assert!(says(&summary).contains("which is no name of such a file"));
+            assert!(says(&summary).contains("which is not a name of such a file"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! A result in a few lines: of each world and arm, the medians of the metrics that matter most.
+//! A result in a few lines: the medians of the main metrics, by steering mode and arm.
 
 use super::metrics::METRICS;
 use super::types::AbResult;
@@ -13,15 +13,15 @@ const SHOWN: [&str; 6] = [
     "rpc_p99",
 ];
 
-/// One line per world and arm.
+/// One line per steering mode and arm.
 pub fn brief(result: &AbResult) -> String {
     let shown = METRICS.iter().filter(|metric| SHOWN.contains(&metric.name));
     let mut text = String::new();
-    for (name, world) in &result.worlds {
-        for arm in world.arms.keys() {
+    for (name, mode) in &result.modes {
+        for arm in mode.arms.keys() {
             text.push_str(&format!("  {name:<9} {arm:<12}"));
             for metric in shown.clone() {
-                let value = world.median(arm, metric.name);
+                let value = mode.median(arm, metric.name);
                 let value = value.map_or_else(|| "–".to_owned(), |value| metric.show(value));
                 text.push_str(&format!("  {} {value}{}", metric.name, metric.unit));
             }

@@ -1,7 +1,7 @@
-//! The method must not invent gains: of runs whose arms are equal, at most 1 in 20 may claim a
-//! difference. Counted over thousands of such runs, with noise drawn from the archived demo and
-//! with noise of other shapes. `cargo test -p steer-result coverage -- --nocapture` shows the
-//! figures, which `docs/statistics.md` quotes.
+//! The method must not invent gains: of runs with equal arms, at most 1 in 20 may report a
+//! difference. These tests count it over thousands of runs, with noise drawn from the archived demo
+//! and with noise of other shapes. `cargo test -p steer-result coverage -- --nocapture` prints the
+//! figures that `docs/statistics.md` quotes.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use crate::AbResult;
 use crate::archived::DEMO;
 use steer_stats::{Ratio, Rounds};
 
-/// Runs behind each figure, which is then good to half a percent point.
+/// Runs per figure. This makes a figure accurate to half a percentage point.
 const RUNS: u32 = 2000;
 /// Rounds per run.
 const ROUNDS: [usize; 3] = [5, 8, 12];
 const WANTED: f64 = 0.95;
-/// What chance may take from a method that holds 95 % exactly.
+/// How much lower the share may be by chance if a method covers exactly 95 %.
 const CHANCE: f64 = 0.012;
 
-/// Draws a sample of an arm; both arms draw from the same.
+/// Draws a sample. Both arms draw from the same noise.
 type Noise = Box<dyn Fn(&mut Rng) -> f64>;
 
 /// How samples are compared.
@@ -33,7 +33,7 @@ fn paired(arm: &[f64], reference: &[f64]) -> Option<Ratio> {
 const PAIRED: (&str, Method, f64) = ("paired", paired, WANTED);
 const UNPAIRED: (&str, Method, f64) = ("unpaired", Ratio::unpaired, WANTED - CHANCE);
 
-/// The share of runs between equal arms that claim no difference.
+/// The share of runs between equal arms that report no difference.
 fn coverage(method: Method, rounds: usize, noise: &Noise, random: &mut Rng) -> f64 {
     let honest = (0..RUNS).filter(|_| {
         let mut arm = || (0..rounds).map(|_| noise(random)).collect::<Vec<f64>>();
@@ -42,7 +42,7 @@ fn coverage(method: Method, rounds: usize, noise: &Noise, random: &mut Rng) -> f
     honest.count() as f64 / f64::from(RUNS)
 }
 
-/// Prints the coverage for each number of rounds, and fails where it is too low.
+/// Prints the coverage for each number of rounds. Fails if it is too low.
 fn hold((name, method, wanted): (&str, Method, f64), noises: &[(String, Noise)]) {
     let mut random = Rng::with_seed(20);
     for (noise, draw) in noises {
@@ -53,12 +53,12 @@ fn hold((name, method, wanted): (&str, Method, f64), noises: &[(String, Noise)])
     }
 }
 
-/// The default arm's samples in the archive, by metric and then by world.
+/// The default arm's samples in the archive, by metric and steering mode.
 fn archived() -> Vec<(&'static str, Vec<Vec<f64>>)> {
     let result = AbResult::read(Path::new(DEMO)).unwrap();
     let samples = |metric: &str| -> Vec<Vec<f64>> {
-        let worlds = result.worlds.values().map(|world| &world.arms["default"][metric]);
-        worlds.map(|summary| summary.samples.iter().flatten().copied().collect()).collect()
+        let modes = result.modes.values().map(|mode| &mode.arms["default"][metric]);
+        modes.map(|summary| summary.samples.iter().flatten().copied().collect()).collect()
     };
     result.metrics().map(|metric| (metric.name, samples(metric.name))).collect()
 }
@@ -75,28 +75,29 @@ fn normal(random: &mut Rng) -> f64 {
     (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
 }
 
-/// Both arms get the default arm's own rounds of one world, shuffled together anew for each run.
+/// Both arms draw from the default arm's rounds in one steering mode.
 #[test]
 fn coverage_with_the_archives_own_rounds() {
     let noises: Vec<(String, Noise)> = archived()
         .into_iter()
-        .flat_map(|(metric, worlds)| {
-            worlds.into_iter().enumerate().map(move |(world, rounds)| {
+        .flat_map(|(metric, modes)| {
+            modes.into_iter().enumerate().map(move |(mode, rounds)| {
                 let noise: Noise = Box::new(move |random| rounds[random.usize(..rounds.len())]);
-                (format!("{metric}, world {world}"), noise)
+                (format!("{metric}, mode {mode}"), noise)
             })
         })
         .collect();
     hold(PAIRED, &noises);
 }
 
-/// The spread of a metric in all worlds of the archive together: fewer ties than in one world.
+/// The spread of a metric over all steering modes of the archive, which has fewer ties than one
+/// mode.
 #[test]
 fn coverage_with_the_archives_spread() {
     let noises: Vec<(String, Noise)> = archived()
         .into_iter()
-        .map(|(metric, worlds)| {
-            let pool: Vec<f64> = worlds.iter().flat_map(|world| spread(world)).collect();
+        .map(|(metric, modes)| {
+            let pool: Vec<f64> = modes.iter().flat_map(|mode| spread(mode)).collect();
             let noise: Noise = Box::new(move |random| pool[random.usize(..pool.len())].exp());
             (metric.to_string(), noise)
         })
@@ -108,10 +109,10 @@ fn coverage_with_the_archives_spread() {
 /// Log-normal noise as wide as the archive's throughput per core, and shapes that are harder.
 #[test]
 fn coverage_with_other_noise() {
-    let (_, worlds) =
+    let (_, modes) =
         archived().into_iter().find(|(name, _)| *name == "throughput_per_core").unwrap();
-    let pool: Vec<f64> = worlds.iter().flat_map(|world| spread(world)).collect();
-    let freedom = (pool.len() - worlds.len()) as f64;
+    let pool: Vec<f64> = modes.iter().flat_map(|mode| spread(mode)).collect();
+    let freedom = (pool.len() - modes.len()) as f64;
     let width = (pool.iter().map(|log| log * log).sum::<f64>() / freedom).sqrt();
     println!("throughput per core spreads by {width:.3} of its logarithm");
     let shapes: [(&str, Noise); 6] = [
@@ -139,7 +140,7 @@ fn coverage_with_other_noise() {
     hold(UNPAIRED, &noises);
 }
 
-/// With few rounds, too, down to the fewest that give an interval at all.
+/// Few rounds, down to the smallest number that gives an interval.
 #[test]
 fn coverage_with_few_rounds() {
     let mut random = Rng::with_seed(21);
@@ -148,14 +149,15 @@ fn coverage_with_few_rounds() {
         for rounds in 2..=7 {
             let held = coverage(method, rounds, &noise, &mut random);
             println!("{name:<8}  {rounds} rounds {:5.1}", 100.0 * held);
-            // Student's interval is exact here: chance decides on which side of 95 % it falls.
+            // Student's interval is exact here, so chance decides on which side of 95 % the count
+            // falls.
             assert!(held >= WANTED - CHANCE, "{name}, {rounds} rounds: {held}");
         }
     }
 }
 
-/// The worst symmetric noise: two arms that do differ, with their names swapped at random. No
-/// method can do better than 1 in 16 with five pairs; from six on 1 in 20 is kept.
+/// The worst symmetric noise: two arms that differ, with their names swapped at random. With five
+/// pairs, no method can do better than 1 in 16. From six pairs on, 1 in 20 holds.
 #[test]
 fn coverage_with_swapped_names() {
     let mut random = Rng::with_seed(22);
@@ -172,11 +174,12 @@ fn coverage_with_swapped_names() {
     }
 }
 
-/// The rounds at which a run that wants a precision gives up.
+/// Most rounds of a run that goes on until its interval is narrow.
 const MOST: u32 = 40;
 
-/// The share of runs between equal arms that claim no difference, when each goes on until `enough`,
-/// which is told the number of rounds and their ratio, or for `MOST` rounds; and their mean length.
+/// The share of runs between equal arms that report no difference, and their mean number of rounds.
+/// A run ends when `enough` says so, given the number of rounds and the ratio, or after `MOST`
+/// rounds.
 fn coverage_when_stopped<Enough: FnMut(u32, Option<Ratio>) -> bool>(
     rule: impl Fn() -> Enough,
     noise: &Noise,
@@ -201,13 +204,13 @@ fn coverage_when_stopped<Enough: FnMut(u32, Option<Ratio>) -> bool>(
     (f64::from(honest) / f64::from(RUNS), rounds as f64 / f64::from(RUNS))
 }
 
-/// Going on until the interval is narrow keeps nearly all of the 95 %; going on until there is
-/// something to claim would invent a gain in more than one run of five.
+/// If runs go on until the interval is narrow, nearly 95 % still report no difference. If they went
+/// on until there is a verdict, more than one in five would invent a gain.
 #[test]
 fn coverage_when_the_width_ends_the_run() {
     let mut random = Rng::with_seed(24);
-    let worlds = archived().into_iter().find(|(name, _)| *name == "throughput_per_core").unwrap().1;
-    let pool: Vec<f64> = worlds.iter().flat_map(|world| spread(world)).collect();
+    let modes = archived().into_iter().find(|(name, _)| *name == "throughput_per_core").unwrap().1;
+    let pool: Vec<f64> = modes.iter().flat_map(|mode| spread(mode)).collect();
     let noises: [(&str, Noise); 3] = [
         ("archive's spread", Box::new(move |random| pool[random.usize(..pool.len())].exp())),
         ("log-normal", Box::new(|random| (0.155 * normal(random)).exp())),
@@ -222,14 +225,14 @@ fn coverage_when_the_width_ends_the_run() {
         println!("within 10 %    {name:<18} {:5.1}  {rounds:.0} rounds", 100.0 * held);
         assert!(held >= 0.93, "{name}: {held}");
     }
-    let claim = || |_, ratio: Option<Ratio>| ratio.is_some_and(Ratio::excludes_one);
+    let verdict = || |_, ratio: Option<Ratio>| ratio.is_some_and(Ratio::excludes_one);
     let (name, noise) = &noises[1];
-    let (held, rounds) = coverage_when_stopped(claim, noise, &mut random);
-    println!("until a claim  {name:<18} {:5.1}  {rounds:.0} rounds", 100.0 * held);
-    assert!(held < 0.85, "looking for a claim is said to be dishonest, but held {held}");
+    let (held, rounds) = coverage_when_stopped(verdict, noise, &mut random);
+    println!("until a verdict {name:<18} {:5.1}  {rounds:.0} rounds", 100.0 * held);
+    assert!(held < 0.85, "docs/statistics.md calls this dishonest, but the coverage is {held}");
 }
 
-/// Honest is not blind: what can be found with the spread of the archive.
+/// The method must not be blind either: how often a real gain is found with the archive's spread.
 #[test]
 fn a_real_gain_is_found() {
     let mut random = Rng::with_seed(23);

@@ -5,15 +5,15 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::older;
+use super::older_warnings;
 use steer_ground::warning::Warning;
 use steer_measure::{Breakdown, Count, CpuReport, Network, Usage};
 
-/// What the measured machine's CPUs did. Seconds end in `_s`, shares go from 0 to 1, what is unknown
-/// is null.
+/// What the measured machine's CPUs did. Names of seconds end in `_s`, shares go from 0 to 1,
+/// unknown values are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuRecord {
-    /// Seconds that were measured.
+    /// Measured seconds.
     pub duration_s: f64,
     /// The measured CPUs, as a list like `0-3`.
     pub cpus: String,
@@ -22,14 +22,14 @@ pub struct CpuRecord {
     /// Events counted on all measured CPUs together, by event.
     pub counters: IndexMap<String, Counter>,
     /// Shares of the busy time by category of the host-network-stack paper, from samples of the
-    /// stacks; null when no sample found a CPU busy.
+    /// stacks; null without a sample of busy time.
     pub breakdown: Option<Breakdown>,
-    /// Interrupts and ACKs; absent where that was not measured.
+    /// Interrupts and ACKs; absent if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    /// Reasons to doubt a figure of this record, and what to do about them.
-    #[serde(deserialize_with = "older::warnings")]
-    #[schemars(with = "Vec<older::Written>")]
+    /// Warnings: why a figure of this record may be wrong, and what to do.
+    #[serde(deserialize_with = "older_warnings::warnings")]
+    #[schemars(with = "Vec<older_warnings::Written>")]
     pub warnings: Vec<Warning>,
 }
 
@@ -39,7 +39,7 @@ pub struct Counter {
     /// Value and multiplex ratio.
     #[serde(flatten)]
     pub count: Count,
-    /// Why the machine cannot count this event; null where it can.
+    /// Why the machine cannot count this event; null if it can.
     pub unavailable: Option<String>,
 }
 

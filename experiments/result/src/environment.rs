@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The machine that was measured. What is unknown is null.
+/// The measured machine. Unknown values are null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// When the run began: RFC 3339, UTC.
@@ -19,18 +19,18 @@ pub struct Environment {
     pub shape: Option<String>,
     /// CPUs of the measured machine.
     pub cpus: Option<u32>,
-    /// NUMA node the NIC hangs on: of several, the first.
+    /// NUMA node of the NIC, or of the first of several NICs.
     pub nic_node: Option<u32>,
     /// CPUs local to that NIC, as a list like `2-3`.
     pub nic_cpus: Option<String>,
-    /// How the IOMMU treats the NIC's memory accesses, as the type of its group in sysfs: `DMA` and
-    /// `DMA-FQ` translate them, `identity` lets them pass; `none` where the NIC is in no group, so
-    /// that no IOMMU is in use. Null where that was not recorded, or the NIC is no PCI device.
+    /// How the IOMMU treats the NIC's memory accesses, as the type of its group in sysfs. `DMA` and
+    /// `DMA-FQ` translate them, `identity` does not. `none`: the NIC is in no group, so no IOMMU is
+    /// in use. Null if not recorded, or if the NIC is not a PCI device.
     pub nic_iommu: Option<String>,
-    /// What the subject says it is: name and version.
+    /// Name and version of scx_steer, as it prints them.
     #[serde(rename = "subject_version")]
     pub arm_version: Option<String>,
-    /// Processor of the machine that drives the traffic, and hosts the guest where there is one.
+    /// Processor of the machine that drives the traffic. It also hosts the guest, if there is one.
     pub host_cpu: Option<String>,
     /// CPUs of that machine.
     pub host_cpus: Option<u32>,
@@ -44,7 +44,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// What this machine cannot show, if there is such a thing.
+    /// What this machine cannot show, if anything.
     pub fn caveat(&self) -> Option<&'static str> {
         const TCG: &str = "Measured under TCG emulation, which prices neither caches nor remote \
             memory: throughput per core here is evidence of instructions and context switches \

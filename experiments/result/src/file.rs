@@ -1,4 +1,4 @@
-//! Reading and writing `result.json`, and writing what is made of it. What is read may be archived.
+//! Reads and writes `result.json`, and writes reports. Also reads archived results.
 
 use std::fs;
 use std::path::Path;
@@ -24,13 +24,13 @@ impl AbResult {
     /// Reads a result: a file, plain or archived, or the folder of a `result.json`.
     ///
     /// # Errors
-    /// Names the file and what is wrong with it: missing, no JSON, another version, or the line of
-    /// the first field that does not fit.
+    /// The file is missing, is not JSON, or has another version or an invalid field. The message
+    /// names the file, and the line of the field.
     pub fn read(path: &Path) -> Result<Self> {
         let path = archive::locate(path)?;
         let text = archive::text(&path)?;
         let name = path.display();
-        Self::parse(&text).with_context(|| format!("{name} is no result of `steer-bench ab`"))
+        Self::parse(&text).with_context(|| format!("{name} is not a result of `steer-bench ab`"))
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -38,7 +38,8 @@ impl AbResult {
         struct Versioned {
             version: u32,
         }
-        // The version first: another one may lack fields, which would be the wrong complaint.
+        // Check the version first: otherwise the message would be about a field that another
+        // version lacks.
         let Versioned { version } = serde_json::from_str(text)?;
         if version != Self::VERSION {
             bail!("it has format version {version}, this program reads {}", Self::VERSION);

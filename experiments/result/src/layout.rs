@@ -1,13 +1,13 @@
-//! JSON text laid out anew. No number is parsed and printed again, so that no digit can change.
+//! Changes the layout of JSON text. It does not parse numbers, so no digit can change.
 
 use indexmap::IndexMap;
 use serde_json::Result;
 use serde_json::value::RawValue;
 
-/// Longest line that holds a whole object, or a list of lists.
+/// Longest line for a whole object, or for a list of lists.
 const LINE: usize = 120;
 
-/// The same JSON on one line, without space between its parts.
+/// The same JSON on one line, without spaces between its parts.
 pub(crate) fn compact(json: &RawValue) -> String {
     let (mut quoted, mut escaped) = (false, false);
     let keep = |letter: &char| {
@@ -21,10 +21,10 @@ pub(crate) fn compact(json: &RawValue) -> String {
     json.get().chars().filter(keep).collect()
 }
 
-/// The same JSON for readers: short objects and lists of plain values are on one line.
+/// The same JSON for people: short objects and lists of plain values are on one line.
 ///
 /// # Errors
-/// Never for a [`RawValue`], which is known to be JSON.
+/// Never, because a [`RawValue`] is valid JSON.
 pub(crate) fn readable(json: &RawValue) -> Result<String> {
     let mut text = String::new();
     write(json, 0, &mut text)?;

@@ -1,11 +1,11 @@
-//! What the observer on the measured machine printed: the parts that results use, version 1. The
-//! comments are the descriptions in the result's JSON Schema.
+//! The observer's report, version 1: the parts that results use. The comments are the descriptions
+//! in the result's JSON Schema.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// The report of `scx_steer observe --json`. What could not be measured is null.
+/// The report of `scx_steer observe --json`. Values that could not be measured are null.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObserverReport {
     /// Format of this object.

@@ -1,41 +1,9 @@
-//! Reads what older results had only as text. Nothing else looks at such text.
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+//! Fills fields that older results had only as text: in a warning, or in the command line.
 
 use super::spec::Options;
 use super::types::{AbResult, Unfinished};
-use steer_ground::warning::{Kind, Warning};
 
-/// A warning as it may be written.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum Written {
-    /// With its kind.
-    Value(Warning),
-    /// As a text alone, in older results.
-    Text(String),
-}
-
-/// Warnings, which were texts.
-pub(crate) fn warnings<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<Warning>, D::Error> {
-    let value = |written| match written {
-        Written::Value(warning) => warning,
-        Written::Text(text) => Warning::new(Kind::Other, text),
-    };
-    Ok(Vec::deserialize(reader)?.into_iter().map(value).collect())
-}
-
-/// What older warnings of one kind have in common: their text without its figures. Nothing for
-/// warnings that have a kind.
-pub(crate) fn words(warning: &Warning) -> String {
-    match warning.kind {
-        Kind::Other => warning.text.chars().filter(|letter| !letter.is_ascii_digit()).collect(),
-        _ => String::new(),
-    }
-}
-
-/// A result with the fields that were texts when it was written.
+/// The result with these fields filled in.
 pub(crate) fn completed(mut result: AbResult) -> AbResult {
     let texts = &mut result.warnings;
     let at = texts.iter().position(|warning| unfinished(&warning.text).is_some());
@@ -48,8 +16,8 @@ pub(crate) fn completed(mut result: AbResult) -> AbResult {
     result
 }
 
-/// The warning of a result without all its samples: `unfinished: holds 2 of 4 samples`, and the
-/// error if one ended the run: `; it ended with: ERROR`.
+/// Reads the warning that samples are missing, `unfinished: holds 2 of 4 samples`. If an error ended
+/// the run, `; it ended with: ERROR` follows.
 fn unfinished(text: &str) -> Option<Unfinished> {
     let (_, rest) = text.strip_prefix("unfinished: holds ")?.split_once(" of ")?;
     let (planned, rest) = rest.split_once(" samples")?;

@@ -1,4 +1,4 @@
-//! The samples of a run, sorted into worlds, arms and rounds.
+//! The samples of a run, sorted into modes, arms and rounds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,19 +6,19 @@ use indexmap::IndexMap;
 
 use super::sample::Sample;
 
-/// The samples of one world: by arm in the order to show them, then by round.
+/// The samples of one steering mode, by arm in display order, then by round.
 pub(super) type Rounds<'a> = IndexMap<&'a str, BTreeMap<u32, &'a Sample>>;
 
-/// The samples of one world. Every arm is in it, also one without samples.
-pub(super) fn rounds_of<'a>(world: &str, arms: &'a [String], samples: &'a [Sample]) -> Rounds<'a> {
+/// The samples of one steering mode. Arms without samples are included.
+pub(super) fn rounds_of<'a>(mode: &str, arms: &'a [String], samples: &'a [Sample]) -> Rounds<'a> {
     let mut rounds: Rounds = arms.iter().map(|arm| (arm.as_str(), BTreeMap::new())).collect();
-    for sample in samples.iter().filter(|sample| sample.world == world) {
+    for sample in samples.iter().filter(|sample| sample.mode == mode) {
         rounds.entry(&sample.arm).or_default().insert(sample.round, sample);
     }
     rounds
 }
 
-/// Rounds that every arm has.
+/// The number of rounds that every arm has.
 pub(super) fn complete_rounds(rounds: &Rounds) -> usize {
     let all: BTreeSet<u32> = rounds.values().flat_map(BTreeMap::keys).copied().collect();
     all.iter().filter(|round| rounds.values().all(|arm| arm.contains_key(round))).count()

@@ -10,7 +10,7 @@ use super::types::AbResult;
 /// The schema as pretty-printed JSON, as it is committed in `schema/result-v1.json`.
 ///
 /// # Errors
-/// When it cannot be encoded.
+/// It cannot be encoded.
 pub fn schema() -> Result<String> {
     let mut schema = schemars::schema_for!(AbResult);
     let metrics = METRICS.iter().map(|metric| {

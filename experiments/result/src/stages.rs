@@ -1,4 +1,4 @@
-//! What was done in each stage of a load that shifts, by arm.
+//! What was done in each stage of a shifting load, by arm.
 
 use super::types::AbResult;
 use steer_stats::median;
@@ -6,15 +6,15 @@ use steer_traffic::client::{ClientReport, StageReport};
 
 /// A figure of a stage.
 pub struct StageFigure {
-    /// What went on, as `workload` says it.
+    /// The load of the stage, as in `workload`.
     pub stage: String,
     /// What the figure is, with its unit.
     pub about: &'static str,
-    /// The median of each arm, in the order of the world's; `None` where a sample lacks it.
+    /// The median of each arm, in the mode's order of arms; `None` if a sample lacks it.
     pub medians: Vec<Option<f64>>,
 }
 
-/// Where a stage has a figure, if it has.
+/// Reads a figure of a stage, if it has one.
 type Of = fn(&StageReport) -> Option<f64>;
 
 const FIGURES: [(&str, Of); 3] = [
@@ -28,14 +28,14 @@ const FIGURES: [(&str, Of); 3] = [
     ("RPC p99, ms", |stage| Some(stage.rpc_p99_us.filter(|_| stage.rpc_connections > 0)? / 1e3)),
 ];
 
-/// The figures of a world's stages; none where the load did not shift. A figure that no arm has is
-/// left out: there was nothing of that kind in the stage.
-pub fn stage_figures(result: &AbResult, world: &str) -> Vec<StageFigure> {
-    let Some(arms) = result.worlds.get(world).map(|world| world.arms.keys()) else {
+/// The figures of all stages in a steering mode; empty if the load did not shift. Leaves out a
+/// figure that no arm has: the stage had no such traffic.
+pub fn stage_figures(result: &AbResult, mode: &str) -> Vec<StageFigure> {
+    let Some(arms) = result.modes.get(mode).map(|mode| mode.arms.keys()) else {
         return Vec::new();
     };
     let reports = |arm: &String| -> Vec<&ClientReport> {
-        let samples = result.raw.iter().filter(|s| s.world == world && s.arm == *arm);
+        let samples = result.raw.iter().filter(|s| s.mode == mode && s.arm == *arm);
         samples.map(|sample| &sample.client).collect()
     };
     let arms: Vec<Vec<&ClientReport>> = arms.map(reports).collect();

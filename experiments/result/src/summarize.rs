@@ -3,32 +3,32 @@
 use indexmap::{IndexMap, IndexSet};
 
 use super::metrics::{METRICS, Metric};
+use super::mode::{Mode, Summary};
 use super::rounds::{Rounds, complete_rounds, rounds_of};
 use super::sample::Sample;
 use super::types::{AbResult, Header};
 use super::warnings;
-use super::world::{Summary, World};
 use steer_stats::{Ratio, median};
 
-/// Works out all figures of a run. A round that lacks an arm counts for the arms it has, and for the
-/// ratios of pairs that it has both arms of. So a run that was cut short still gives a result.
+/// Computes all figures of a run. A round that lacks an arm counts for the arms it has, and for the
+/// ratios of two of these. So a run that was cut short still gives a result.
 pub fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
     let mut said = header.warnings;
     said.extend(samples.iter().filter_map(warnings::of_sample));
     said.extend(warnings::of_cpu_records(&samples));
-    // Results from before a part was recorded keep the figures they had.
+    // Older results lack some parts. They keep the metrics that they had.
     let recorded = |metric: &&Metric| samples.iter().any(|sample| metric.is_recorded(sample));
     let metrics: Vec<&Metric> = METRICS.iter().filter(recorded).collect();
-    let mut worlds = IndexMap::new();
+    let mut modes = IndexMap::new();
     let mut fewest = None;
-    let names: IndexSet<&str> = samples.iter().map(|sample| sample.world.as_str()).collect();
+    let names: IndexSet<&str> = samples.iter().map(|sample| sample.mode.as_str()).collect();
     for name in names {
         let rounds = rounds_of(name, &header.arms, &samples);
         let complete = complete_rounds(&rounds);
         fewest = Some(fewest.map_or(complete, |fewest: usize| fewest.min(complete)));
-        said.extend(warnings::of_world(name, &rounds, complete, &metrics));
+        said.extend(warnings::of_mode(name, &rounds, complete, &metrics));
         let pairs = pairs_of(&header.main_arm, header.equal.as_deref(), &rounds);
-        worlds.insert(name.to_string(), world(&pairs, &rounds, &metrics));
+        modes.insert(name.to_string(), mode(&pairs, &rounds, &metrics));
     }
     AbResult {
         version: AbResult::VERSION,
@@ -41,14 +41,14 @@ pub fn summarize(header: Header, samples: Vec<Sample>) -> AbResult {
         environment: header.environment,
         topology: header.topology,
         workload: header.workload,
-        worlds,
+        modes,
         unfinished: header.unfinished,
         warnings: said,
         raw: samples,
     }
 }
 
-/// The pairs of arms to compare: the main arm with each other arm, and those that are equal.
+/// The pairs of arms to compare: the main arm with each other arm, then the two equal arms.
 fn pairs_of<'a>(
     main_arm: &'a str,
     equal: Option<&'a str>,
@@ -60,7 +60,7 @@ fn pairs_of<'a>(
     others.map(|other| (main_arm, *other)).chain(equal).collect()
 }
 
-fn world(pairs: &[(&str, &str)], rounds: &Rounds, metrics: &[&Metric]) -> World {
+fn mode(pairs: &[(&str, &str)], rounds: &Rounds, metrics: &[&Metric]) -> Mode {
     let arms = rounds.iter().map(|(arm, samples)| {
         let summaries = metrics.iter().map(|metric| {
             (metric.name.to_string(), summary(samples.values().map(|s| metric.value(s)).collect()))
@@ -74,16 +74,16 @@ fn world(pairs: &[(&str, &str)], rounds: &Rounds, metrics: &[&Metric]) -> World 
         });
         (metric.name.to_string(), ratios.collect())
     });
-    World { arms: arms.collect(), ratios: ratios.collect() }
+    Mode { arms: arms.collect(), ratios: ratios.collect() }
 }
 
 fn summary(samples: Vec<Option<f64>>) -> Summary {
-    // A median of only those samples in which something could be measured would be biased.
+    // A median of the known samples alone would be biased.
     let known: Option<Vec<f64>> = samples.iter().copied().collect();
     Summary { median: known.and_then(|known| median(&known)), samples }
 }
 
-/// The metric's values in the rounds that hold both arms.
+/// The metric's values in the rounds that have both arms.
 fn values(
     metric: &Metric,
     rounds: &Rounds,

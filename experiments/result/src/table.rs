@@ -1,29 +1,29 @@
-//! The result on a terminal or in a Markdown page: a table per world, what it says about the
-//! targets, and the warnings.
+//! The result on a terminal or in Markdown: a table per steering mode, the verdicts on the targets,
+//! and the warnings.
 
 use super::metrics::Verdict;
+use super::mode::Mode;
 use super::stages::stage_figures;
 use super::targets;
 use super::types::AbResult;
-use super::world::World;
 use steer_ground::style::{Style, UNKNOWN};
 
 /// The whole result as text.
 pub fn table(result: &AbResult, style: Style) -> String {
     let mut text = String::new();
-    for (name, world) in &result.worlds {
+    for (name, mode) in &result.modes {
         text += &style.heading(&format!(
             "{name} steering: medians of {} interleaved rounds; \
              ratios with 95 % intervals, + better, - worse",
             result.pairs
         ));
-        text += &world_table(world, style);
+        text += &mode_table(mode, style);
         text.push('\n');
         text += &stages_table(result, name, style);
         if let Some(equal) = &result.equal {
             text += &style.item(&format!("{equal} is an arm against itself: what chance does"));
         }
-        for reading in targets::read(&result.main_arm, world) {
+        for reading in targets::read(&result.main_arm, mode) {
             let (verdict, wanted, found) = (reading.verdict, reading.wanted, reading.found);
             text += &style.item(&format!("{verdict:<7}  {wanted}: {found}"));
         }
@@ -32,18 +32,18 @@ pub fn table(result: &AbResult, style: Style) -> String {
     if let Some(caveat) = result.environment.caveat() {
         text += &style.paragraph(caveat);
     }
-    let doubts = result.doubts();
-    if !doubts.is_empty() {
+    let warnings = result.warning_lines();
+    if !warnings.is_empty() {
         text += &style.heading("Warnings");
-        doubts.iter().for_each(|doubt| text += &style.item(doubt));
+        warnings.iter().for_each(|warning| text += &style.item(warning));
     }
     text.trim_end().to_string() + "\n"
 }
 
-/// What was done in each stage, where the load shifted.
-fn stages_table(result: &AbResult, world: &str, style: Style) -> String {
-    let figures = stage_figures(result, world);
-    let Some(arms) = result.worlds.get(world).filter(|_| !figures.is_empty()) else {
+/// What was done in each stage of a shifting load.
+fn stages_table(result: &AbResult, mode: &str, style: Style) -> String {
+    let figures = stage_figures(result, mode);
+    let Some(arms) = result.modes.get(mode).filter(|_| !figures.is_empty()) else {
         return String::new();
     };
     let mut table = style.table();
@@ -56,19 +56,19 @@ fn stages_table(result: &AbResult, world: &str, style: Style) -> String {
     style.lines(table, 2) + "\n"
 }
 
-fn world_table(world: &World, style: Style) -> String {
-    let pairs = world.pairs();
+fn mode_table(mode: &Mode, style: Style) -> String {
+    let pairs = mode.pairs();
     let mut table = style.table();
-    let names = world.arms.keys().chain(pairs.iter().copied()).map(String::as_str);
+    let names = mode.arms.keys().chain(pairs.iter().copied()).map(String::as_str);
     table.set_header(["metric", "unit"].into_iter().chain(names));
-    for metric in world.metrics() {
-        let medians = world.arms.keys().map(|arm| {
-            let median = world.median(arm, metric.name);
+    for metric in mode.metrics() {
+        let medians = mode.arms.keys().map(|arm| {
+            let median = mode.median(arm, metric.name);
             median.map_or(UNKNOWN.into(), |median| metric.show(median))
         });
         let ratios = pairs.iter().map(|pair| {
-            let ratio = world.ratio(metric.name, pair);
-            // A sign only where a difference can be claimed.
+            let ratio = mode.ratio(metric.name, pair);
+            // A sign only if there is a verdict.
             let mark = |ratio| metric.verdict(ratio).map_or(' ', Verdict::sign);
             ratio.map_or(UNKNOWN.into(), |ratio| format!("{ratio}{}", mark(ratio)))
         });

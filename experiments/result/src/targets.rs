@@ -1,18 +1,18 @@
-//! What the project wants of the main arm, and what a result says about it. A ratio is judged
-//! by its interval: while that holds the bound, nothing is claimed.
+//! The project's targets for the main arm, and whether a result reaches them. A ratio is judged by
+//! its interval: if it includes the bound, the target is open.
 
 use std::fmt;
 
 use super::metrics::{self, Better};
-use super::world::World;
+use super::mode::Mode;
 
 /// One wanted figure.
 pub struct Target {
     /// The metric.
     metric: &'static str,
-    /// The arm it is compared with; `None` when the main arm's own median is meant.
+    /// The arm to compare with; `None` if the target is about the main arm's own median.
     reference: Option<&'static str>,
-    /// The value to reach: from below or above as the metric's better side says.
+    /// The value to reach. The metric says which side is better.
     bound: f64,
     /// When it applies.
     condition: &'static str,
@@ -38,14 +38,14 @@ const TARGETS: &[Target] = {
     ]
 };
 
-/// What a world says about a target.
+/// Whether a steering mode reaches a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetVerdict {
     /// The bound is reached.
     Reached,
     /// The bound is missed.
     Missed,
-    /// The interval holds the bound.
+    /// The interval includes the bound.
     Open,
 }
 
@@ -65,25 +65,25 @@ pub struct Reading {
     pub wanted: String,
     /// What was measured, like `1.32 [1.10, 1.45]`.
     pub found: String,
-    /// Whether that is enough.
+    /// The verdict.
     pub verdict: TargetVerdict,
 }
 
-/// Reads a world against all targets whose figures it has.
-pub fn read(main_arm: &str, world: &World) -> Vec<Reading> {
-    TARGETS.iter().filter_map(|target| target.read(main_arm, world)).collect()
+/// Judges all targets whose figures this steering mode has.
+pub fn read(main_arm: &str, mode: &Mode) -> Vec<Reading> {
+    TARGETS.iter().filter_map(|target| target.read(main_arm, mode)).collect()
 }
 
 impl Target {
-    fn read(&self, main_arm: &str, world: &World) -> Option<Reading> {
+    fn read(&self, main_arm: &str, mode: &Mode) -> Option<Reading> {
         let metric = metrics::find(self.metric)?;
         let (lo, hi, found) = match self.reference {
             None => {
-                let median = world.median(main_arm, self.metric)?;
+                let median = mode.median(main_arm, self.metric)?;
                 (median, median, metric.show(median))
             }
             Some(reference) => {
-                let ratio = world.ratio(self.metric, &format!("{main_arm}/{reference}"))?;
+                let ratio = mode.ratio(self.metric, &format!("{main_arm}/{reference}"))?;
                 (ratio.lo, ratio.hi, ratio.to_string())
             }
         };

@@ -29,7 +29,7 @@ fn measured() -> AbResult {
 fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
     let header = Header {
         main_arm: result.main_arm.clone(),
-        arms: result.worlds[0].arms.keys().cloned().collect(),
+        arms: result.modes[0].arms.keys().cloned().collect(),
         equal: result.equal.clone(),
         command: result.command.clone(),
         options: result.options.clone(),
@@ -44,7 +44,7 @@ fn again(result: &AbResult, samples: Vec<Sample>) -> AbResult {
 }
 
 /// The warnings of a kind, as they are printed.
-fn doubts(result: &AbResult, kind: Kind) -> Vec<String> {
+fn warnings_of(result: &AbResult, kind: Kind) -> Vec<String> {
     let of_kind = result.warnings.iter().filter(|warning| warning.kind == kind);
     of_kind.map(ToString::to_string).collect()
 }
@@ -69,7 +69,7 @@ fn all_figures_follow_from_the_samples() {
             archive::write(&text, path.parent().unwrap(), name).unwrap();
         } else {
             // This file is older than the kinds of warnings: it has their texts only.
-            assert_eq!(again.doubts(), result.doubts());
+            assert_eq!(again.warning_lines(), result.warning_lines());
             let again = AbResult { warnings: result.warnings.clone(), ..again };
             assert!(again == result, "the figures of {} are not its samples'", path.display());
         }
@@ -124,20 +124,22 @@ fn a_metric_that_one_sample_lacks_has_no_median_and_no_ratio() {
             sample.observe.home_share = None;
         }
     });
-    let world = &result.worlds["auto"];
-    let home = &world.arms["pinned"]["home_share"];
+    let mode = &result.modes["auto"];
+    let home = &mode.arms["pinned"]["home_share"];
     assert_eq!((home.median, home.samples.len(), home.samples[2]), (None, 5, None));
-    assert_eq!(world.ratios["home_share"]["scx_steer/pinned"], None);
-    assert!(world.ratios["home_share"]["scx_steer/default"].is_some());
+    assert_eq!(mode.ratios["home_share"]["scx_steer/pinned"], None);
+    assert!(mode.ratios["home_share"]["scx_steer/default"].is_some());
     let expected = "auto, pinned: home_share is unknown in 1 of 5 samples";
-    assert!(doubts(&result, Kind::PartlyMeasured).iter().any(|said| said.starts_with(expected)));
+    assert!(
+        warnings_of(&result, Kind::PartlyMeasured).iter().any(|said| said.starts_with(expected))
+    );
 }
 
 #[test]
 fn what_no_sample_recorded_is_left_out_without_a_warning() {
     let result = edited(|sample| sample.cpu = None);
-    assert!(!result.worlds["auto"].ratios.contains_key("cpus_used"));
-    assert!(!result.doubts().iter().any(|said| said.contains("_cpu")));
+    assert!(!result.modes["auto"].ratios.contains_key("cpus_used"));
+    assert!(!result.warning_lines().iter().any(|said| said.contains("_cpu")));
     assert!(!serde_json::to_string(&result).unwrap().contains("\"cpu\":null"));
 }
 
@@ -145,7 +147,7 @@ fn what_no_sample_recorded_is_left_out_without_a_warning() {
 fn throughput_per_cpu_is_all_payload_over_the_cpus_in_use() {
     let result = measured();
     let result = again(&result, result.raw.clone());
-    let arms = &result.worlds["auto"].arms;
+    let arms = &result.modes["auto"].arms;
     for (metrics, cpus) in arms.values().zip(CPUS_USED) {
         assert_eq!(metrics["cpus_used"].median, Some(cpus));
     }
@@ -211,15 +213,15 @@ fn a_load_that_shifts_is_shown_stage_by_stage() {
     assert!(text.contains("long-flows=0       RPCs, /s"), "{text}");
     // One sample without stages: no median.
     result.raw[0].client.stages = Vec::new();
-    let arm = result.worlds["auto"].arms.get_index_of(result.raw[0].arm.as_str()).unwrap();
+    let arm = result.modes["auto"].arms.get_index_of(result.raw[0].arm.as_str()).unwrap();
     assert!(stage_figures(&result, "auto").iter().all(|figure| figure.medians[arm].is_none()));
 }
 
 #[test]
 fn the_hogs_rate_is_a_metric_where_it_was_counted() {
-    assert!(!recorded().worlds["auto"].ratios.contains_key("hog_rate"));
+    assert!(!recorded().modes["auto"].ratios.contains_key("hog_rate"));
     let result = edited(|sample| sample.hog_rate = Some(7.0));
-    assert_eq!(result.worlds["auto"].arms["default"]["hog_rate"].median, Some(7.0));
+    assert_eq!(result.modes["auto"].arms["default"]["hog_rate"].median, Some(7.0));
 }
 
 #[test]
@@ -234,7 +236,7 @@ fn a_warning_of_many_records_is_said_once() {
     let all = result.raw.len();
     let expected =
         format!("CPU figures of {all} of {all} samples: 11 % of the busy time is unclassified");
-    assert_eq!(doubts(&result, Kind::Unclassified), [expected]);
+    assert_eq!(warnings_of(&result, Kind::Unclassified), [expected]);
 }
 
 #[test]
@@ -245,7 +247,7 @@ fn an_arm_against_itself_shows_no_difference() {
     let renamed = samples.clone().into_iter().map(|s| Sample { arm: "scx_steer".into(), ..s });
     samples.extend(renamed);
     let result = again(&result, samples);
-    for ratios in result.worlds["auto"].ratios.values() {
+    for ratios in result.modes["auto"].ratios.values() {
         if let Some(ratio) = ratios["scx_steer/default"] {
             assert_eq!((ratio.lo, ratio.median, ratio.hi), (1.0, 1.0, 1.0));
         }
@@ -260,12 +262,12 @@ fn a_repeated_arm_is_compared_with_its_like_only() {
         sample.arm = "again".into();
     }
     result.equal = Some("again/default".into());
-    let arms = &mut result.worlds[0].arms;
+    let arms = &mut result.modes[0].arms;
     let pinned = arms.shift_remove("pinned").unwrap();
     arms.insert("again".into(), pinned);
     let result = again(&result, samples);
-    for world in result.worlds.values() {
-        assert_eq!(world.pairs(), ["scx_steer/default", "again/default"]);
+    for mode in result.modes.values() {
+        assert_eq!(mode.pairs(), ["scx_steer/default", "again/default"]);
     }
     assert_eq!(result.others(), ["default"]);
     let text = table(&result, Style::Terminal);
@@ -279,21 +281,21 @@ fn a_run_that_was_cut_short_keeps_the_pairs_it_has() {
     samples.retain(|sample| sample.round < 2 || (sample.round == 2 && sample.arm == "scx_steer"));
     let result = again(&result, samples);
     assert_eq!(result.pairs, 2);
-    assert_eq!(result.worlds["auto"].arms["scx_steer"]["rpc_rate"].samples.len(), 3);
-    assert!(result.worlds["auto"].ratios["rpc_rate"]["scx_steer/default"].is_some());
-    let few = doubts(&result, Kind::FewRounds);
+    assert_eq!(result.modes["auto"].arms["scx_steer"]["rpc_rate"].samples.len(), 3);
+    assert!(result.modes["auto"].ratios["rpc_rate"]["scx_steer/default"].is_some());
+    let few = warnings_of(&result, Kind::FewRounds);
     assert!(few.iter().any(|said| said.contains("auto: 2 complete rounds say little")), "{few:?}");
 }
 
 #[test]
 fn no_samples_are_no_result_but_no_crash() {
     let result = again(&recorded(), Vec::new());
-    assert_eq!((result.pairs, result.worlds.len()), (0, 0));
+    assert_eq!((result.pairs, result.modes.len()), (0, 0));
     table(&result, Style::Terminal);
 }
 
 #[test]
-fn doubtful_samples_are_told() {
+fn samples_that_may_be_wrong_have_warnings() {
     let result = edited(|sample| {
         if sample.round == 0 {
             sample.client.errors = vec!["long flow 0: connection reset".into()];
@@ -301,7 +303,7 @@ fn doubtful_samples_are_told() {
             sample.observe.version = 9;
         }
     });
-    let told = |kind, part: &str| doubts(&result, kind).iter().any(|said| said.contains(part));
+    let told = |kind, part: &str| warnings_of(&result, kind).iter().any(|said| said.contains(part));
     let failed = "the client failed, its figures are partial: long flow 0: connection reset";
     assert!(told(Kind::ClientFailed, failed));
     assert!(told(Kind::UnknownFormat, "observe has version 9, 1 is understood"));
@@ -316,14 +318,14 @@ fn metric_names_are_unique_and_sums_need_all_parts() {
     let result = edited(|sample| {
         sample.observe.none.switches_per_s = None;
     });
-    assert_eq!(result.worlds["auto"].arms["default"]["switches"].median, None);
+    assert_eq!(result.modes["auto"].arms["default"]["switches"].median, None);
 }
 
 #[test]
 fn waits_and_packet_sizes_are_metrics_where_the_observer_tells_them() {
     let older = recorded();
-    assert!(!older.worlds["auto"].arms["default"].contains_key("napi_to_copy_p99"));
-    assert!(!older.doubts().iter().any(|said| said.contains("skb_size")));
+    assert!(!older.modes["auto"].arms["default"].contains_key("napi_to_copy_p99"));
+    assert!(!older.warning_lines().iter().any(|said| said.contains("skb_size")));
     let result = edited(|sample| {
         let far = if sample.arm == "scx_steer" { 50.0 } else { 200.0 };
         let mut observe = serde_json::to_value(&sample.observe).unwrap();
@@ -331,11 +333,11 @@ fn waits_and_packet_sizes_are_metrics_where_the_observer_tells_them() {
         observe["skb_size"] = json!(null);
         sample.observe = serde_json::from_value(observe).unwrap();
     });
-    let auto = &result.worlds["auto"];
+    let auto = &result.modes["auto"];
     assert_eq!(auto.median("default", "napi_to_copy_p50"), Some(7.5));
     assert_eq!(auto.ratio("napi_to_copy_p99", "scx_steer/default").unwrap().median, 0.25);
     assert_eq!(auto.median("default", "skb_size"), None);
-    let never = doubts(&result, Kind::NeverMeasured);
+    let never = warnings_of(&result, Kind::NeverMeasured);
     assert!(never.contains(&"auto: no sample tells skb_size".to_owned()), "{never:?}");
 }
 
@@ -353,7 +355,7 @@ fn older_results_have_their_warnings_as_text() {
     let unfinished = format!("unfinished: holds {have} of 99 samples; it ended with: no guest");
     let said = [unfinished.as_str(), "auto: few"];
     let result = older(&["auto: few", &unfinished]);
-    assert_eq!(result.doubts(), said);
+    assert_eq!(result.warning_lines(), said);
     let ended = Unfinished { planned: 99, error: Some("no guest".into()) };
     assert_eq!(result.unfinished, Some(ended));
     assert_eq!(result.warnings, [Warning::new(Kind::Other, "auto: few")]);
@@ -371,7 +373,7 @@ fn what_is_written_is_what_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("result.json");
     let unfinished = Some(Unfinished { planned: 99, error: None });
-    let warning = Warning::new(Kind::Copied, "it was copied").at(&Place::world("auto"));
+    let warning = Warning::new(Kind::Copied, "it was copied").at(&Place::mode("auto"));
     let result = AbResult { unfinished, warnings: vec![warning], ..recorded() };
     result.write(&path).unwrap();
     assert_eq!(AbResult::read(&path).unwrap(), result);

@@ -5,21 +5,21 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The measured machine's CPUs, and the NIC that the traffic came in by. The NIC's own place is in
-/// `environment`. Where there were several NICs, this is about the first.
+/// The measured machine's CPUs, and the NIC that carried the traffic. The NIC's own place is in
+/// `environment`. If there were several NICs, this is the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Topology {
     /// NUMA nodes that have CPUs.
     pub nodes: Vec<Node>,
-    /// Last-level caches; none where the kernel does not tell.
+    /// Last-level caches; empty if the kernel does not say.
     pub caches: Vec<Cache>,
-    /// CPUs of each core: several of one core are SMT siblings.
+    /// CPUs of each core. CPUs of one core are SMT siblings.
     pub cores: Vec<String>,
     /// Name of the NIC.
     pub nic: String,
-    /// Queues of the NIC by steering world, as they were before its first sample.
+    /// Queues of the NIC by steering mode, before the first sample.
     pub queues: IndexMap<String, Vec<Queue>>,
-    /// The others, where the traffic came in by several.
+    /// The other NICs, if several carried the traffic.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_nics: Vec<OtherNic>,
 }
@@ -29,9 +29,9 @@ pub struct Topology {
 pub struct OtherNic {
     /// Its name.
     pub name: String,
-    /// NUMA node it hangs on; null where that is unknown.
+    /// Its NUMA node; null if unknown.
     pub node: Option<u32>,
-    /// Its queues by steering world.
+    /// Its queues by steering mode.
     pub queues: IndexMap<String, Vec<Queue>>,
 }
 
@@ -53,7 +53,7 @@ pub struct Cache {
     pub cpus: String,
 }
 
-/// An interrupt of a queue; a queue has two where receiving and sending have one each.
+/// An interrupt of a queue. A queue has two if receiving and sending have one each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     /// Number of the queue.

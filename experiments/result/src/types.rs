@@ -1,5 +1,5 @@
-//! The whole of `result.json`, version 1. The comments of its types are the descriptions in its JSON
-//! Schema.
+//! The types of `result.json`, version 1. The comments of its types are the descriptions in its
+//! JSON Schema.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::metrics::{METRICS, Metric};
-use super::older;
+use super::mode::Mode;
+use super::older_warnings;
 use super::sample::Sample;
 use super::spec::Options;
 use super::topology::Topology;
 use super::workload::Workload;
-use super::world::World;
 use steer_ground::warning::Warning;
 
 /// The result of one A/B run: the same workload under several arms, interleaved, in one or more
-/// steering worlds.
+/// steering modes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "Result of steer-bench ab, version 1")]
 pub struct AbResult {
@@ -26,15 +26,15 @@ pub struct AbResult {
     /// The arm that is compared with each of the others.
     #[serde(rename = "subject")]
     pub main_arm: String,
-    /// The pair of arms that are the same, like `again/default`: its ratios show what chance does.
-    /// Absent where no arm was repeated.
+    /// The pair of equal arms, like `again/default`. Its ratios show what chance does. Absent if no
+    /// arm was repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal: Option<String>,
-    /// Rounds in which every arm was measured, in the world that has fewest of them.
+    /// Rounds in which every arm was measured, in the steering mode with the fewest of them.
     pub pairs: usize,
     /// The command line that made this file.
     pub command: Vec<String>,
-    /// The options that were given, by name, without `out`: what varies between an experiment's
+    /// The given options by name, without `out`. They show what varies between an experiment's
     /// runs. A switch has no values.
     #[serde(default)]
     pub options: Options,
@@ -42,22 +42,23 @@ pub struct AbResult {
     pub seed: u64,
     /// The machine that was measured.
     pub environment: Environment,
-    /// Where its CPUs and its NIC's queues are; absent where that was not recorded.
+    /// Where its CPUs and its NIC's queues are; absent if not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
     /// The traffic and what ran beside it.
     pub workload: Workload,
-    /// What was found, by name of the steering world (`auto`, `hash`, `explicit`, `spread`;
-    /// `host` for a host, as it is set up).
-    pub worlds: IndexMap<String, World>,
-    /// Set until all rounds are measured; absent from a complete result.
+    /// What was found, by steering mode: `auto`, `hash`, `explicit` or `spread` in the lab, `host`
+    /// on a host, which steers as it is configured.
+    #[serde(rename = "worlds")]
+    pub modes: IndexMap<String, Mode>,
+    /// Present until all rounds are measured; absent from a complete result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<Unfinished>,
-    /// Reasons to doubt a figure, and what to do about them.
-    #[serde(deserialize_with = "older::warnings")]
-    #[schemars(with = "Vec<older::Written>")]
+    /// Warnings: why a figure may be wrong, and what to do.
+    #[serde(deserialize_with = "older_warnings::warnings")]
+    #[schemars(with = "Vec<older_warnings::Written>")]
     pub warnings: Vec<Warning>,
-    /// Every sample as it was taken; all figures in `worlds` follow from these.
+    /// Every sample. All figures in `worlds` are computed from these.
     pub raw: Vec<Sample>,
 }
 
@@ -67,14 +68,14 @@ impl AbResult {
 
     /// The arms other than the main one, but not one that repeats another.
     pub fn others(&self) -> Vec<&str> {
-        let arms = self.worlds.values().next().into_iter().flat_map(|world| world.arms.keys());
+        let arms = self.modes.values().next().into_iter().flat_map(|mode| mode.arms.keys());
         let again = self.equal.as_deref().and_then(|pair| pair.split_once('/'));
         let not = [Some(self.main_arm.as_str()), again.map(|(again, _)| again)];
         arms.map(String::as_str).filter(|arm| !not.contains(&Some(arm))).collect()
     }
 
-    /// All reasons to doubt it, as lines to print.
-    pub fn doubts(&self) -> Vec<String> {
+    /// Its warnings as lines to print, with one about samples that are missing.
+    pub fn warning_lines(&self) -> Vec<String> {
         let unfinished = self.unfinished.as_ref().map(|it| {
             let why = it.error.as_ref().map(|error| format!("; it ended with: {error}"));
             let (have, planned) = (self.raw.len(), it.planned);
@@ -85,21 +86,21 @@ impl AbResult {
 
     /// The metrics that some sample has.
     pub fn metrics(&self) -> impl Iterator<Item = &'static Metric> {
-        METRICS.iter().filter(|metric| self.worlds.values().any(|world| world.has(metric)))
+        METRICS.iter().filter(|metric| self.modes.values().any(|mode| mode.has(metric)))
     }
 }
 
-/// What a result says that does not have all its samples.
+/// How much of a run is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
-    /// Samples that the run was to take, at least.
+    /// The least number of samples that the run was to take.
     pub planned: usize,
     /// The error that ended the run; absent if it was still running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What the run is about, known before the first sample.
+/// What is known of a run before its first sample.
 #[derive(Debug, Clone, Default)]
 pub struct Header {
     /// The arm that is compared with each of the others.
@@ -120,7 +121,7 @@ pub struct Header {
     pub topology: Option<Topology>,
     /// The traffic and what runs beside it.
     pub workload: Workload,
-    /// Whether rounds are still to be measured.
+    /// Set while rounds are still to be measured.
     pub unfinished: Option<Unfinished>,
     /// Warnings that are known already.
     pub warnings: Vec<Warning>,

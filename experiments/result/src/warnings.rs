@@ -1,4 +1,4 @@
-//! Warnings that follow from the samples of a run.
+//! Warnings that the samples of a run give cause for.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use indexmap::IndexMap;
 
 use super::cpu::CpuRecord;
 use super::metrics::{Metric, unreadable};
-use super::older;
+use super::older_warnings;
 use super::rounds::Rounds;
 use super::sample::Sample;
 use steer_ground::warning::{Kind, Place, Warning};
 
-/// With fewer complete rounds, an interval says too little.
+/// With fewer complete rounds, intervals are too wide to be useful.
 const ENOUGH_PAIRS: usize = 5;
 
 /// The warning about one sample, if there is one.
 pub(super) fn of_sample(sample: &Sample) -> Option<Warning> {
-    let place = Place::sample(&sample.world, &sample.arm, sample.round);
+    let place = Place::sample(&sample.mode, &sample.arm, sample.round);
     if let Some(why) = unreadable(sample) {
         let text = format!("{why}; use programs of the same release");
         return Some(Warning::new(Kind::UnknownFormat, text).at(&place));
@@ -27,15 +27,15 @@ pub(super) fn of_sample(sample: &Sample) -> Option<Warning> {
 }
 
 /// The warnings about a steering mode.
-pub(super) fn of_world(
-    world: &str,
+pub(super) fn of_mode(
+    mode: &str,
     rounds: &Rounds,
     complete: usize,
     metrics: &[&Metric],
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |kind, place: &Place, text| warnings.push(Warning::new(kind, text).at(place));
-    let here = Place::world(world);
+    let here = Place::mode(mode);
     if complete < ENOUGH_PAIRS {
         let text =
             format!("{complete} complete rounds say little; run at least {ENOUGH_PAIRS} pairs");
@@ -58,20 +58,19 @@ pub(super) fn of_world(
                     "{metric} is unknown in {unknown} of {all} samples, so it has no median and no \
                      ratio"
                 );
-                warn(Kind::PartlyMeasured, &Place::arm(world, arm), text);
+                warn(Kind::PartlyMeasured, &Place::arm(mode, arm), text);
             }
         }
     }
     warnings
 }
 
-/// The warnings of the samples' CPU figures, each kind once: a machine that gives cause for one
-/// gives it in every sample.
+/// The warnings of the samples' CPU figures, each kind once, because most apply to every sample.
 pub(super) fn of_cpu_records(samples: &[Sample]) -> Vec<Warning> {
     let records: Vec<&CpuRecord> = samples.iter().filter_map(|s| s.cpu.as_ref()).collect();
     let mut kinds: IndexMap<(Kind, String), (&str, usize)> = IndexMap::new();
     for warning in records.iter().flat_map(|record| &record.warnings) {
-        let kind = (warning.kind, older::words(warning));
+        let kind = (warning.kind, older_warnings::words(warning));
         kinds.entry(kind).or_insert((&warning.text, 0)).1 += 1;
     }
     let all = records.len();

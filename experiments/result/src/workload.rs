@@ -15,34 +15,33 @@ pub struct Workload {
     pub long_rate: String,
     /// Program that sent the long flows: `builtin` or `iperf3`.
     pub long_tool: String,
-    /// Which way the long flows went; `in` where it is absent.
+    /// Direction of the long flows; `in` if absent.
     #[serde(default)]
     pub long_direction: Direction,
-    /// What the measured machine did with the payload that came in; `copy` where it is absent.
+    /// What the measured machine did with received payload; `copy` if absent.
     #[serde(default)]
     pub long_reads: Reads,
-    /// Whether the long flows were to be sent without a copy (MSG_ZEROCOPY); not where it is absent.
+    /// Whether long flows were sent without a copy (MSG_ZEROCOPY); no if absent.
     #[serde(default)]
     pub long_zerocopy: bool,
     /// RPC connections, each with one request outstanding.
     pub rpc_connections: u32,
-    /// RPCs per second that were asked for, of all connections together and in turns; where it is absent
-    /// each connection asked as soon as it had its reply.
+    /// Requested RPCs per second of all connections together, which took turns. Absent if each
+    /// connection asked as soon as it had its reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpc_rate: Option<u32>,
     /// Size of every request and reply, as given on the command line, like `4KiB`.
     pub rpc_size: String,
     /// Server threads that share the RPC connections.
     pub rpc_threads: u32,
-    /// Programs that served the RPCs and asked for them: `builtin`, `redis` (asked by
-    /// redis-benchmark), `nginx` (by wrk) or `memcached` (by our client); `builtin` where it is absent.
+    /// Programs that served the RPCs and sent the requests: `builtin`, `redis` (with
+    /// redis-benchmark), `nginx` (with wrk) or `memcached` (with our client); `builtin` if absent.
     #[serde(default = "builtin")]
     pub rpc_tool: String,
-    /// CPUs each hog was bound to, one list per hog; per set of hogs, where `stages` says how many
-    /// there were.
+    /// CPUs of each hog, one list per hog. With `stages`, one list per set of hogs.
     pub hogs: Vec<String>,
-    /// How the load shifted within each sample, in parts of equal length, like `long-flows=2
-    /// rpc-connections=16 hogs=1` (hogs for each list of CPUs); absent where it did not.
+    /// Stages of equal length in each sample, like `long-flows=2 rpc-connections=16 hogs=1` (hogs
+    /// per list of CPUs); absent if the load did not shift.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<String>,
     /// Seconds of traffic before each sample.

@@ -87,7 +87,7 @@ fn the_unknown_and_the_undefined_stay_none() {
 }
 
 #[test]
-fn a_single_pair_claims_nothing() {
+fn a_single_pair_gives_no_interval() {
     assert_eq!(of(&[(2.0, 1.0)]), None);
 }
 

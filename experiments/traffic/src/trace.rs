@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn settled_is_who_stays_for_a_while() {
+    fn a_thread_settles_where_it_stays_for_a_while() {
         let trace = &Trace::all(SAID)[0];
         let local = |seen: &Seen| seen.cpu >= 2;
         let home = |seen: &Seen| seen.cpu == seen.packets_on;

@@ -28,8 +28,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Without PATHS, checks what the scheduler would load, and who can change it: a file or folder that
-anybody but root and the caller can write is an error. Of PATHS, which may be a checkout, that is
-only warned of.
+anybody but root and the caller can write is an error. PATHS may be a checkout, so there it is only
+a warning.
 
 Exit codes: 0 no errors (warnings do not count); 1 errors.
 

@@ -2,7 +2,6 @@
 //! any nesting of caches, nodes and packages, while a walk downwards must know the nesting.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::CStr;
 
 use hwlocality::Topology;
 use hwlocality::object::TopologyObject;
@@ -10,6 +9,7 @@ use hwlocality::object::TopologyObjectID;
 use hwlocality::object::attributes::ObjectAttributes;
 use hwlocality::object::types::ObjectType;
 
+use super::plain::{cpus_of, plain, small};
 use super::seats::{Seat, seats};
 use crate::cpuset::{CpuSet, MAX_CPU};
 use crate::machine::{Core, Cpu, Llc, Machine, Node, Package, Source};
@@ -166,13 +166,6 @@ fn invert(nodes: &BTreeMap<u32, CpuSet>) -> BTreeMap<u32, u32> {
     nodes.iter().flat_map(|(&id, cpus)| cpus.iter().map(move |cpu| (cpu, id))).collect()
 }
 
-/// The online CPUs of an object.
-pub(super) fn cpus_of(object: &TopologyObject, online: &CpuSet) -> CpuSet {
-    // Ask CPU by CPU, because a set in a damaged file can be infinite.
-    let Some(set) = object.cpuset() else { return CpuSet::new() };
-    online.iter().filter(|&cpu| set.is_set(cpu as usize)).collect()
-}
-
 /// The nodes by number.
 fn nodes(topology: &Topology, node_of: &BTreeMap<u32, u32>) -> Vec<Node> {
     let distances = distances(topology);
@@ -205,16 +198,6 @@ fn distances(topology: &Topology) -> BTreeMap<u32, BTreeMap<u32, u32>> {
         }
     }
     table
-}
-
-/// An OS number, if Linux can have it.
-fn small(number: usize) -> Option<u32> {
-    u32::try_from(number).ok()
-}
-
-/// Text from hwloc. Bytes that are not UTF-8 are replaced.
-pub(super) fn plain(text: &CStr) -> String {
-    text.to_string_lossy().trim().to_owned()
 }
 
 /// A machine from hwloc's synthetic description, such as `node:2 core:2 pu:1`.

@@ -5,7 +5,7 @@ use hwlocality::object::TopologyObject;
 use hwlocality::object::attributes::ObjectAttributes;
 use hwlocality::object::types::{OSDeviceType, ObjectType};
 
-use super::describe::{cpus_of, plain};
+use super::plain::{cpus_of, plain};
 use crate::cpuset::CpuSet;
 
 /// Where a NIC sits, as hwloc sees it.

@@ -19,4 +19,10 @@ static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
 	return bpf_task_storage_get(&tasks, p, NULL, 0);
 }
 
+/* The thread waits from @now on. */
+static __always_inline void note_waits_since(struct task_ctx *task, u64 now)
+{
+	task->queued_ns = now;
+}
+
 #endif /* __STEER_CONTEXT_BPF_H */

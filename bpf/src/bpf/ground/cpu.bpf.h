@@ -16,6 +16,7 @@ struct cpu_state {
 	u64 busy_ns;	    /* CPU time of threads that make load: cpu.bpf.h */
 	u64 short_ns;	    /* CPU time of other short-flow threads: cpu.bpf.h */
 	u64 crowd_dsq;	    /* a more crowded queue of another cache, or 0: balance.bpf.h */
+	u64 balance_ns;	    /* when crowds are next looked for: balance.bpf.h */
 	u32 clock;	    /* the clock that tells `vtime_ns`: clock.bpf.h */
 	u32 weight_1024ths; /* of the running thread; of nice 0: 2^20: charge.bpf.h */
 	u8 class;	    /* of the running thread; NR_CLASSES: do not preempt it: cpu.bpf.h */
@@ -26,12 +27,10 @@ struct cpu_state {
 	bool preempted;	    /* it is being preempted by a thread that is done soon: cpu.bpf.h */
 
 	/* accessed together at ticks and by the timer; the loads also to place long-flow threads */
-	u64 rescue_dsq __attribute__((
-		aligned(64))); /* a queue where a thread waited too long, or 0: rescue.bpf.h */
-	u64 balance_ns;	       /* when crowds are next looked for: balance.bpf.h */
-	u64 busy_mark_ns;      /* `busy_ns` when loads were last averaged: load.bpf.h */
-	u64 short_mark_ns;     /* `short_ns` then: load.bpf.h */
-	u64 softirq_mark_ns;   /* softirq and irq time then: load.bpf.h */
+	u64 rescue_dsq;	     /* a queue where a thread waited too long, or 0: rescue.bpf.h */
+	u64 busy_mark_ns;    /* `busy_ns` when loads were last averaged: load.bpf.h */
+	u64 short_mark_ns;   /* `short_ns` then: load.bpf.h */
+	u64 softirq_mark_ns; /* softirq and irq time then: load.bpf.h */
 	u32 load_1024ths; /* of long-flow threads and of packets' cost to the kernel: load.bpf.h */
 	u32 short_load_1024ths; /* of short-flow threads: load.bpf.h */
 	u64 taken_mark_ns; /* `started_ns` when a thread of a higher class was last seen: load.bpf.h

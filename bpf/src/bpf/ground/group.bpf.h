@@ -148,6 +148,13 @@ static void count_out(struct task_ctx *task)
 	task->counted_weight = 0;
 }
 
+/* The thread is in @cgroup from now on, and not runnable. */
+static void join_group(struct task_ctx *task, struct cgroup *cgroup)
+{
+	count_out(task);
+	task->group = number_of(cgroup);
+}
+
 /* A number that is not in use, or 0. Cgroups come and go one at a time (cgroup_mutex). */
 static u32 unused_number(void)
 {

@@ -32,7 +32,7 @@ static inline u32 spread_cost(u32 on_core, u32 on_llc, u32 load)
 /*
  * What it costs a thread to leave @from for @to: the distance first, then @spread. Another
  * node is out of the question: softirq and thread on two nodes did 0.46 of the work of one
- * NIC-local core (DESIGN's priced prototype). Two threads that share one core get 0.5 each.
+ * NIC-local core (ARCHITECTURE.md). Two threads that share one core get 0.5 each.
  */
 static inline u64 spill_cost(const struct cpu_plan *from, const struct cpu_plan *to, u32 spread)
 {

@@ -32,11 +32,11 @@ enum wake {
  */
 struct task_ctx {
 	/* accessed together on every wake-up and switch */
-	struct thread_load load; /* thread.h, for telemetry (sums) and look_at() (class) */
-	u64 queued_ns; /* when it last woke or began to wait, but not to resume: wake.bpf.h */
+	struct thread_load load; /* thread.h: sums of telemetry, class of look_at() */
+	u64 queued_ns; /* when it last woke or began to wait, but not to resume: context.bpf.h */
 	s32 wake_cpu;  /* the CPU of `wake`: wake.bpf.h */
 	u32 clock;     /* the clock that tells its virtual time: clock.bpf.h */
-	u32 group;     /* number of its cgroup: steer.bpf.c */
+	u32 group;     /* number of its cgroup: group.bpf.h */
 	u8 wake;       /* enum wake, until enqueue carries it out: wake.bpf.h */
 	u8 queued_as;  /* its class when it began to wait: wake.bpf.h */
 
@@ -49,7 +49,7 @@ struct task_ctx {
 	u64 spill_until_ns; /* a spilled thread stays away until then, at least: target.bpf.h */
 
 	/* accessed together when a long-flow thread is placed or its sockets move data */
-	struct home home;   /* thread.h, for telemetry (votes) and steering.bpf.h (departures) */
+	struct home home;   /* thread.h: votes of telemetry, departures of steering */
 	u64 judge_ns;	    /* when its packets next tell of steering: steering.bpf.h */
 	u32 counted_window; /* the last window it was counted in: cores.bpf.h */
 	s32 counted_cpu;    /* ... and where: cores.bpf.h */

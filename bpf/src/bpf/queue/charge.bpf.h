@@ -40,8 +40,7 @@ static void charge(struct cpu_state *state, struct task_struct *p, struct task_c
 	task->charged_ns += ran;
 	weight = effective_weight(p, task);
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + vtime_of(ran, weight));
-	state->vtime_ns = p->scx.dsq_vtime;
-	state->started_ns = now;
+	note_paid(state, p, now);
 	state->weight_1024ths = weight >> (WEIGHT_SHIFT - 10);
 	count_busy_time(state, ran);
 	if (nr_limited && task->group)

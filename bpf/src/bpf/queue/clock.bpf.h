@@ -124,6 +124,13 @@ static __always_inline void advance_clock(u32 number, u64 vtime)
 		clock_at(number)->vtime = vtime;
 }
 
+/* @p, which runs on @state's CPU, has paid for its time until @now. */
+static __always_inline void note_paid(struct cpu_state *state, const struct task_struct *p, u64 now)
+{
+	state->vtime_ns = p->scx.dsq_vtime;
+	state->started_ns = now;
+}
+
 /* @p begins to run on @state's CPU, or goes on with a new slice since no other thread waits. */
 static void start_slice(struct cpu_state *state, const struct task_struct *p,
 			const struct task_ctx *task, u64 now)
@@ -133,9 +140,8 @@ static void start_slice(struct cpu_state *state, const struct task_struct *p,
 	advance_clock(number, p->scx.dsq_vtime);
 	if (number >= CLOCK_CPU)
 		advance_clock(cache_clock(number), lifted(p->scx.dsq_vtime, number));
-	state->vtime_ns = p->scx.dsq_vtime;
+	note_paid(state, p, now);
 	state->clock = number;
-	state->started_ns = now;
 }
 
 #endif /* __STEER_CLOCK_BPF_H */

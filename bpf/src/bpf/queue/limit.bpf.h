@@ -116,6 +116,12 @@ static u32 throttled_by(const struct task_struct *p, const struct task_ctx *task
 	return number && !is_exempt(p) ? number : 0;
 }
 
+/* The thread has had its tick. */
+static __always_inline void end_overdue(struct task_ctx *task)
+{
+	task->overdue = false;
+}
+
 /* Let @p go, to which @it points: to the queue of another throttled cgroup, or to run. */
 static void let_go(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct task_ctx *task,
 		   u32 number, u64 now)
@@ -137,7 +143,7 @@ static void let_go(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct ta
 	if (!scx_bpf_dsq_move_vtime(it, p, dsq, 0))
 		return;
 	note_clock(task, clock_of_queue(dsq, cpu));
-	task->queued_ns = now;
+	note_waits_since(task, now);
 	if (dsq >= DSQ_LLC)
 		note_waiting(llc);
 	idle = dsq >= DSQ_LLC ? scx_bpf_pick_idle_cpu(p->cpus_ptr, 0) : cpu;

@@ -1,4 +1,4 @@
-//! What a result records of a guest, and of this machine, which hosts it.
+//! What a result records about a guest, and about this machine, its host.
 
 use anyhow::Result;
 
@@ -14,7 +14,7 @@ use steer_result::Environment;
 /// Looks at both.
 ///
 /// # Errors
-/// When the guest does not answer.
+/// The guest does not answer.
 pub(super) fn read(
     guest: &mut Guest,
     options: &GuestOptions,

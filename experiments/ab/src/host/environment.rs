@@ -1,4 +1,4 @@
-//! What a result records of this host, and of the machine that drives its traffic.
+//! What a result records about this host, and about the machine that drives the traffic.
 
 use anyhow::Result;
 use serde_json::{Map, json};
@@ -14,7 +14,7 @@ use steer_scenario::layout::Layout;
 /// Looks at both.
 ///
 /// # Errors
-/// When scx_steer cannot be asked for its version.
+/// scx_steer does not print its version.
 pub(super) fn read(
     link: &mut Link,
     nic: &Nic,

@@ -1,4 +1,5 @@
-//! What the kernel of this host says while samples are taken, read without taking it from anybody.
+//! The messages of this host's kernel while samples are taken. Reading them here takes them from
+//! nobody else.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -9,11 +10,11 @@ use steer_lab::guest::complains;
 /// Longest record of /dev/kmsg.
 const LONGEST: usize = 8192;
 
-/// The kernel's log from here on; nothing, where it cannot be read.
+/// The kernel's log from now on. Empty if it cannot be read.
 pub(super) struct KernelLog(Option<File>);
 
 impl KernelLog {
-    /// From now on.
+    /// Starts to follow the log.
     pub(super) fn from_now() -> Self {
         let mut options = OpenOptions::new();
         let file = options.read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg");
@@ -21,25 +22,26 @@ impl KernelLog {
         Self(file.ok().and_then(at_end))
     }
 
-    /// The lines since the last time that tell of a fault.
+    /// The new lines that report a fault.
     pub(super) fn complaints(&mut self) -> Vec<String> {
         let mut complaints = Vec::new();
         let Some(file) = &mut self.0 else { return complaints };
         let mut record = [0; LONGEST];
-        // A read gives one record.
+        // One read returns one record.
         loop {
             match file.read(&mut record) {
                 Ok(0) => return complaints,
                 Ok(length) => {
                     let text = String::from_utf8_lossy(&record[..length]).into_owned();
-                    // priority,number,time,flags;message, then lines about the device
+                    // the form: priority,number,time,flags;message, then lines about the device
                     let message = text.split_once(';').map_or("", |(_, message)| message);
                     let line = message.lines().next().unwrap_or_default();
                     if complains(line) {
                         complaints.push(line.to_owned());
                     }
                 }
-                // Overwritten before it was read: the next one is the oldest there is.
+                // A record was overwritten before it was read. The next read returns the oldest one
+                // left.
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
                 Err(_) => return complaints,
             }

@@ -1,6 +1,6 @@
-//! This host as the measured machine: the agent on another host drives the traffic. After each sample,
-//! also a failed one, the programs are ended, the kernel's own scheduler is back, and an arm's
-//! settings are put back. Until then, the settings from before are in a journal.
+//! This host as the bed: the agent on another host drives the traffic. After each sample, even a
+//! failed one, the programs are ended, the kernel's own scheduler is back, and the arm's settings
+//! are put back. Until then, the old settings are in a journal.
 
 mod environment;
 mod kernel_log;
@@ -36,11 +36,11 @@ use steer_scenario::scheduler;
 use steer_scenario::workload::Workload;
 use steer_traffic::client::ClientReport;
 
-/// The world of a host: it steers packets as it is set up to.
-pub(super) const WORLD: &str = "host";
-/// Below the ports that Linux hands out by itself, so that the driving host has them free.
+/// The steering mode of a host: it steers packets as it is configured.
+pub(super) const MODE: &str = "host";
+/// Below the ports that Linux chooses by itself, so that they are free on the driving host.
 const PORTS: Range<u16> = 20_000..30_000;
-/// For the kernel to take its own scheduler back, once the other's process has ended.
+/// Time for the kernel to return to its own scheduler after another one's process has ended.
 const UNLOAD: Duration = Duration::from_secs(15);
 
 /// This host.
@@ -52,16 +52,16 @@ pub(super) struct HostBed {
     layout: Layout,
     log: KernelLog,
     journal: Option<Journal>,
-    /// Whether a run that was killed had left settings behind.
+    /// Whether a killed run had left settings behind.
     recovered: bool,
 }
 
 impl HostBed {
-    /// Checks that nothing is missing, and connects to the agent. Changes nothing, except that it puts
-    /// back what a killed run had changed.
+    /// Checks that nothing is missing, and connects to the agent. The only change it makes: it puts
+    /// back the settings of a killed run.
     ///
     /// # Errors
-    /// Names what is missing.
+    /// Something is missing. The message names it.
     pub(super) fn make(options: &HostOptions, guest: &GuestOptions, arms: &[Arm]) -> Result<Self> {
         let key = Key::read(&options.key_file)?;
         ensure!(
@@ -75,7 +75,7 @@ impl HostBed {
         let recovered = match &journal {
             Some(journal) => Tuned::recover(&mut link, journal).with_context(|| {
                 format!(
-                    "a run that was killed has left settings behind: put back by hand what \
+                    "a killed run has left settings behind: put back by hand what \
                      {JOURNAL} says, and remove it"
                 )
             })?,
@@ -94,7 +94,7 @@ impl HostBed {
     fn restore(&mut self) -> Result<()> {
         self.link.end_all();
         let deadline = Instant::now() + UNLOAD;
-        // Not over the link: that answers no more once the user wants an end.
+        // Not through the link: after Ctrl-C it does not answer any more.
         while let Ok(state) = fs::read_to_string("/sys/kernel/sched_ext/state")
             && state.trim() != "disabled"
         {
@@ -140,18 +140,17 @@ impl Bed for HostBed {
         let nic = &self.nic.name;
         let mut warnings = Vec::new();
         if self.nic.cpus.is_none() {
-            let text = format!(
-                "which CPUs {nic} is near to is unknown: nothing can be said of NIC-local placement"
-            );
+            let text =
+                format!("the CPUs near {nic} are unknown, so NIC-local placement is unknown too");
             warnings.push(Warning::new(Kind::NoNicPlace, text));
         }
         if self.recovered {
-            let text = "what a run that was killed had set on this host was put back first";
+            let text = "a killed run had left settings on this host; they were put back first";
             warnings.push(Warning::new(Kind::LeftSettings, text));
         }
         if !self.nic.has(self.agent.local)? {
             let text = format!(
-                "{} is no address of {nic}: the traffic may come in by another NIC; name the agent \
+                "{} is not an address of {nic}: another NIC may carry the traffic; name the agent \
                  by its address on the measured network",
                 self.agent.local
             );
@@ -160,7 +159,7 @@ impl Bed for HostBed {
         Ok(warnings)
     }
 
-    fn turn(&mut self, _world: &str) -> Result<()> {
+    fn turn(&mut self, _mode: &str) -> Result<()> {
         Ok(())
     }
 
@@ -174,7 +173,7 @@ impl Bed for HostBed {
         self.agent.drive(&workload.load(warmup, source_port), &|| stop.not_raised())
     }
 
-    /// Others use this host too: what its kernel says is a warning, not a failure.
+    /// This host has other users, so a message of its kernel is a warning, not a failure.
     fn afterwards(&mut self) -> Result<Vec<Warning>> {
         let warning =
             |line| Warning::new(Kind::KernelComplaint, format!("the kernel complained: {line}"));
@@ -192,7 +191,7 @@ impl Bed for HostBed {
     }
 }
 
-/// Checks that no sched_ext scheduler is in force, and that the arms' ones can be loaded.
+/// Checks that no sched_ext scheduler is in force, and that the arms' schedulers can be loaded.
 fn needs_default(link: &mut Link, arms: &[Arm]) -> Result<()> {
     if let Some(name) = scheduler::in_force(link)? {
         bail!("the sched_ext scheduler {name} is in force on this host; stop it first");
@@ -209,7 +208,7 @@ fn needs_default(link: &mut Link, arms: &[Arm]) -> Result<()> {
     Ok(())
 }
 
-/// SIGINT and SIGTERM, from the first time it is asked for.
+/// The stop flag for SIGINT and SIGTERM. The first call takes over these signals.
 fn stop() -> Result<&'static Stop> {
     static STOP: OnceLock<Stop> = OnceLock::new();
     match STOP.get() {

@@ -1,4 +1,4 @@
-//! The NIC that the measured traffic comes in by.
+//! The NIC that carries the measured traffic.
 
 use std::fs;
 use std::net::IpAddr;
@@ -10,18 +10,18 @@ use anyhow::{Result, ensure};
 use steer_ground::cpus::CpuList;
 use steer_ground::tool;
 
-/// The NIC and where it is.
+/// The NIC and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Nic {
     pub name: String,
     /// Its NUMA node.
     pub node: Option<usize>,
-    /// CPUs local to it; unknown together with the node.
+    /// CPUs local to it. They are unknown if the node is.
     pub cpus: Option<CpuList>,
 }
 
 impl Nic {
-    /// Looks a NIC up.
+    /// Looks up a NIC.
     pub(super) fn look(name: &str) -> Result<Self> {
         let plain = !name.is_empty() && !name.contains('/') && name != "." && name != "..";
         let path = Path::new("/sys/class/net").join(name);
@@ -39,7 +39,7 @@ impl Nic {
         Ok(Self { name: name.to_owned(), node: None, cpus: None })
     }
 
-    /// Whether an address is one of its own.
+    /// Whether the NIC has this address.
     pub(super) fn has(&self, address: IpAddr) -> Result<bool> {
         let mut ip = Command::new("ip");
         ip.args(["-o", "address", "show", "dev", &self.name]);
@@ -48,7 +48,7 @@ impl Nic {
         Ok(addresses.split_whitespace().any(|word| word.starts_with(&start)))
     }
 
-    /// Whether it says that it has no link.
+    /// Whether it reports that its link is down.
     pub(super) fn is_down(&self) -> bool {
         let path = Path::new("/sys/class/net").join(&self.name).join("operstate");
         fs::read_to_string(path)

@@ -8,18 +8,18 @@ use super::nic::Nic;
 use steer_ground::cpus::CpuList;
 use steer_scenario::arm::Arm;
 
-/// How to measure this host rather than a guest.
+/// How to measure this host instead of a guest.
 #[derive(Debug, Clone)]
 pub struct HostOptions {
-    /// Where `steer-bench agent` waits, which drives the traffic.
+    /// The address of `steer-bench agent`, which drives the traffic.
     pub agent: String,
     /// The agent's key.
     pub key_file: PathBuf,
-    /// The NIC that the traffic comes in by.
+    /// The NIC that carries the traffic.
     pub nic: String,
-    /// CPUs of the long-flow threads in the pinned arm; those local to the NIC otherwise.
+    /// CPUs of the long-flow threads in the pinned arm. Default: those local to the NIC.
     pub pin_long: Option<CpuList>,
-    /// CPUs of the RPC threads in the pinned arm; all others otherwise.
+    /// CPUs of the RPC threads in the pinned arm. Default: all others.
     pub pin_rpc: Option<CpuList>,
 }
 
@@ -43,7 +43,7 @@ impl HostOptions {
         if arms.iter().any(|arm| arm.pinned) {
             ensure!(
                 !long.is_empty(),
-                "which CPUs {} is near to is unknown: give the pinned arm --pin-long and --pin-rpc, \
+                "the CPUs near {} are unknown: give the pinned arm --pin-long and --pin-rpc, \
                  or leave it out of --arms",
                 nic.name
             );

@@ -1,5 +1,5 @@
-//! A limit on how long an idle state (C-state) may take to leave, as `steer-bench` has the kernel keep
-//! it: as long as a process holds /dev/cpu_dma_latency open. However a run ends, the limit goes.
+//! A limit on the exit latency of idle states (C-states). The kernel keeps it while a process holds
+//! /dev/cpu_dma_latency open. So the limit ends with the run, however the run ends.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use steer_lab::agent::{Link, Silent};
 /// Name of the process that holds it.
 pub(super) const HOLDER: &str = "shallow-idle";
 const START: Duration = Duration::from_secs(30);
-/// What is taken where the kernel says that the first idle state takes no time.
+/// The limit in microseconds if the kernel says that the first idle state has no exit latency.
 const OF_NONE: u32 = 3;
 const STATES: &str = "/sys/devices/system/cpu/cpu0";
 
-/// Holds the limit in $1, in microseconds. The file gives the limit in force as a binary number, and
-/// takes one in hexadecimal.
+/// Holds the limit $1, in microseconds. Writing to the file takes hexadecimal text; reading returns
+/// the limit in force as a binary number.
 const HOLD: &str = "exec 3<>/dev/cpu_dma_latency || exit 1
 now=$(od -An -td4 -N4 <&3)
 if [ $now -le $1 ]; then echo \"a limit of $((now)) us is in force already\" >&2; exit 1; fi
@@ -26,12 +26,14 @@ printf %08x $1 >&3 && echo holding && exec sleep 86400";
 /// Starts the process.
 ///
 /// # Errors
-/// [`Unsupported`], when there is nothing to limit.
+/// [`Unsupported`]: there is nothing to limit.
 pub(super) fn start(link: &mut Link) -> Result<()> {
     let latencies = latencies(link)?;
     let nothing = || match latencies[..] {
         [] => "no idle states to limit: this kernel has no cpuidle driver".to_owned(),
-        _ => format!("no idle state is deep enough to limit: they take {latencies:?} us to leave"),
+        _ => format!(
+            "no idle state is deep enough to limit: their exit latencies are {latencies:?} us"
+        ),
     };
     hold(link, limit(&latencies).ok_or_else(|| Unsupported(nothing()))?)
 }
@@ -41,7 +43,7 @@ fn hold(link: &mut Link, limit: u32) -> Result<()> {
     link.expect(HOLDER, "holding", START).map_err(cannot)
 }
 
-/// A failure that means that the machine cannot do it.
+/// An error which says that the machine cannot do it.
 fn cannot(error: Error) -> Error {
     if error.is::<Silent>() || error.is::<Interrupted>() {
         return error;
@@ -49,8 +51,8 @@ fn cannot(error: Error) -> Error {
     Unsupported(format!("{error:#}")).into()
 }
 
-/// How long each idle state takes to leave, polling first; not those that an operator has disabled,
-/// which nothing has to limit any more.
+/// The exit latency of each idle state, polling first. Leaves out states that an operator has
+/// disabled.
 fn latencies(link: &mut Link) -> Result<Vec<u32>> {
     let mut latencies = Vec::new();
     if !link.list(STATES)?.iter().any(|name| name == "cpuidle") {
@@ -65,9 +67,10 @@ fn latencies(link: &mut Link) -> Result<Vec<u32>> {
     Ok(latencies)
 }
 
-/// The limit that the profile latency-performance of Red Hat's tuned sets: what idle state 1 takes to
-/// leave, the first that is not polling (`force_latency=cstate.id_no_zero:1|3`). The RHEL 7.2 article
-/// has "disabled C states via /dev/cpu_dma_latency" without a figure. `None`, where no state is deeper.
+/// The limit set by the profile latency-performance of Red Hat's tuned: the exit latency of idle
+/// state 1, the first that does not poll (`force_latency=cstate.id_no_zero:1|3`). The RHEL 7.2
+/// article says "disabled C states via /dev/cpu_dma_latency" and gives no figure. `None` if no
+/// state is deeper.
 fn limit(latencies: &[u32]) -> Option<u32> {
     let limit = latencies.get(1).map(|&first| if first == 0 { OF_NONE } else { first })?;
     latencies.iter().any(|&latency| latency > limit).then_some(limit)
@@ -103,7 +106,7 @@ mod tests {
             File::open("/dev/cpu_dma_latency")?.read_exact(&mut number)?;
             std::io::Result::Ok(i32::from_ne_bytes(number))
         };
-        // So high that nobody is limited by it.
+        // High enough to limit nothing.
         const HIGH: u32 = 1_999_999_999;
         let Some(before) = in_force().ok().filter(|now| *now > HIGH as i32) else {
             eprintln!("SKIPPED: needs root, and no other limit");

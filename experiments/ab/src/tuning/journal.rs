@@ -1,5 +1,6 @@
-//! What settings of this host were, written down before they are changed: a run that is killed cannot
-//! put them back, the next one does. A line for each; empty when all is as it was.
+//! The old values of this host's settings, written to a file before each change. A killed run
+//! cannot put them back; the next run does. The file has a line per setting, and is empty if all
+//! are put back.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -12,18 +13,18 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::was::Was;
 
-/// Gone after a reboot, as the settings are.
+/// A reboot removes it, and resets the settings.
 pub(crate) const JOURNAL: &str = "/run/steer-bench.journal";
 
-/// The journal; keeps other runs out as long as one of its copies lives.
+/// The journal. While a copy of it exists, other runs cannot start.
 #[derive(Debug, Clone)]
 pub(crate) struct Journal(Arc<File>);
 
 impl Journal {
-    /// Opens it; `None`, where there is none and none is to be made.
+    /// Opens it. `None` if there is none and none shall be made.
     ///
     /// # Errors
-    /// When another run has it open.
+    /// Another run has it open.
     pub(crate) fn open(path: &Path, make: bool) -> Result<Option<Self>> {
         let mut options = OpenOptions::new();
         let file = match options.read(true).append(true).create(make).mode(0o600).open(path) {
@@ -31,25 +32,25 @@ impl Journal {
             file => file.with_context(|| format!("opening {}", path.display()))?,
         };
         flock(&file, FlockOperation::NonBlockingLockExclusive).with_context(|| {
-            format!("locking {}: does another steer-bench measure this host?", path.display())
+            format!("locking {}: is another steer-bench measuring this host?", path.display())
         })?;
         Ok(Some(Self(Arc::new(file))))
     }
 
-    /// Writes down what a setting is that is about to be changed.
+    /// Writes down the present value of a setting that is about to be changed.
     pub(super) fn note(&self, was: &Was) -> Result<()> {
         let line = serde_json::to_string(was)? + "\n";
         (&*self.0).write_all(line.as_bytes()).context("writing to the journal of settings")
     }
 
-    /// What was not put back, in the order it was changed in.
+    /// The settings that were not put back, in the order of their changes.
     pub(super) fn left(&self) -> Result<Vec<Was>> {
         let mut text = String::new();
         let mut file = &*self.0;
         file.seek(SeekFrom::Start(0))
             .and_then(|_| file.read_to_string(&mut text))
             .context("reading the journal of settings")?;
-        // What follows the last line's end is half written: its setting was not changed yet.
+        // A line without an end is half written. Its setting was not changed yet.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         let setting = |line| {
             serde_json::from_str(line)
@@ -58,7 +59,7 @@ impl Journal {
         whole.lines().map(setting).collect()
     }
 
-    /// All is as it was.
+    /// Empties it: everything is put back.
     pub(super) fn clear(&self) -> Result<()> {
         self.0.set_len(0).context("emptying the journal of settings")
     }
@@ -82,7 +83,7 @@ mod tests {
         journal.note(&setting("1")).unwrap();
         journal.note(&setting("2")).unwrap();
         let other = Journal::open(&path, true).unwrap_err();
-        assert!(format!("{other:#}").contains("does another steer-bench"), "{other:#}");
+        assert!(format!("{other:#}").contains("is another steer-bench"), "{other:#}");
         drop(journal);
 
         let next = Journal::open(&path, false).unwrap().unwrap();

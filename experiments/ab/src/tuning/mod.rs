@@ -1,5 +1,5 @@
-//! What operators do for a host's network without us, as part of an arm: `default+rfs`. Set before
-//! each sample of the arm and put back after it, whatever came of the sample.
+//! Settings that operators use without scx_steer, as part of an arm: `default+rfs`. They are set
+//! before each sample of the arm, and put back after it, even if the sample failed.
 
 mod idle;
 mod journal;

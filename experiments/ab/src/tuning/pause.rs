@@ -1,5 +1,6 @@
-//! Ethernet's pause frames, with which a NIC that falls behind has its link partner wait rather than
-//! lose packets: RHEL 7.2 article, *Flow Control and Buffer Bloat*. Asked for and set with ethtool.
+//! Ethernet pause frames. A NIC that falls behind sends them so that its link partner waits;
+//! otherwise packets would be lost (RHEL 7.2 article, *Flow Control and Buffer Bloat*). Read and
+//! set with ethtool.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,13 +11,13 @@ use serde::{Deserialize, Serialize};
 use crate::unsupported::Unsupported;
 use steer_lab::agent::{Finished, Link};
 
-/// For ethtool, which may wait for a driver that resets its device.
+/// Time for ethtool. It may wait for a driver that resets its device.
 const LONGEST: Duration = Duration::from_secs(60);
-/// For the link to come back after it, where the driver takes it down.
+/// Time for the link to come back, if the driver takes it down.
 const BACK: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Which of a NIC's pause settings are on.
+/// The pause settings of a NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Pause {
@@ -26,13 +27,14 @@ pub(super) struct Pause {
 }
 
 impl Pause {
-    /// Autonegotiation as well, as the article has it: with it on, Intel's drivers turn them on again.
+    /// All off, and autonegotiation too, as in the article: if it is on, Intel's drivers turn pause
+    /// frames on again.
     pub(super) const OFF: Self = Self { autoneg: false, rx: false, tx: false };
 
-    /// What a NIC is set to.
+    /// The present settings of a NIC.
     ///
     /// # Errors
-    /// [`Unsupported`], when it has no such setting, or nothing is on.
+    /// [`Unsupported`]: it has no such setting, or nothing is on.
     pub(super) fn to_turn_off(link: &mut Link, nic: &str) -> Result<Self> {
         let said = ethtool(link, &["-a", nic])?;
         let cannot =
@@ -45,7 +47,7 @@ impl Pause {
         }
     }
 
-    /// Reads what `ethtool -a` prints.
+    /// Parses the output of `ethtool -a`.
     fn parse(text: &str) -> Option<Self> {
         let on = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -58,10 +60,10 @@ impl Pause {
         Some(Self { autoneg: on("Autonegotiate")?, rx: on("RX")?, tx: on("TX")? })
     }
 
-    /// Sets a NIC to this and waits for its link; gives whether it was set otherwise.
+    /// Applies these settings and waits for the link. Returns whether anything changed.
     ///
     /// # Errors
-    /// [`Unsupported`], when the device refuses; others, when its link does not come back.
+    /// [`Unsupported`]: the device refuses. Other errors: its link does not come back.
     pub(super) fn set(self, link: &mut Link, nic: &str) -> Result<bool> {
         let now = Self::parse(&ethtool(link, &["-a", nic])?.stdout);
         if now == Some(self) {
@@ -74,7 +76,7 @@ impl Pause {
         let deadline = Instant::now() + BACK;
         loop {
             let down = link.read(&format!("/sys/class/net/{nic}/operstate"))?.ends_with("down");
-            // What is negotiated shows once the link is up.
+            // Negotiated settings are known only when the link is up.
             let now = Self::parse(&ethtool(link, &["-a", nic])?.stdout);
             if !down && now == Some(self) {
                 return Ok(true);
@@ -87,7 +89,8 @@ impl Pause {
         }
     }
 
-    /// What ethtool has to be told; it takes it ill to be told what is so already.
+    /// The arguments for ethtool. They contain only changes, because ethtool fails if nothing
+    /// changes.
     fn words(self, now: Self) -> Vec<&'static str> {
         let pairs = [
             ("autoneg", self.autoneg, now.autoneg),

@@ -1,4 +1,4 @@
-//! Sets what an arm names, and puts it back.
+//! Applies the settings of an arm, and puts them back.
 
 use std::time::Duration;
 
@@ -16,31 +16,31 @@ use steer_lab::facts::{affinity_path, queue_folders};
 use steer_lab::steering::set;
 use steer_scenario::tuning::{IRQBALANCE, Tuning};
 
-/// Flows that RFS follows, as the kernel's scaling.rst suggests for a server.
+/// Size of the RFS table, as the kernel's scaling.rst suggests for a server.
 const FLOWS: usize = 32_768;
-/// The table of the threads that read them.
+/// The file with the size of the global RFS table.
 const FLOW_ENTRIES: &str = "/proc/sys/net/core/rps_sock_flow_entries";
-/// For a program that only looks.
+/// Time for a program that only reads something.
 const STEP: Duration = Duration::from_secs(30);
 
-/// What has to be put back.
+/// The settings to put back.
 #[derive(Debug, Default)]
 pub(crate) struct Tuned {
-    /// Settings as they were, in the order they were changed in, or may have been: irqbalance may
-    /// change any interrupt's affinity as long as it runs.
+    /// Old values, in the order of the changes. They include the affinities of all interrupts if
+    /// irqbalance runs, because it may change any of them.
     before: Vec<Was>,
     /// Names of the programs that were started.
     programs: Vec<&'static str>,
-    /// Where it is written down as well, on a host.
+    /// On a host, the journal with the same values.
     journal: Option<Journal>,
 }
 
 impl Tuned {
-    /// Turns on all of them on a machine with these NICs, or none.
+    /// Applies all of them on a machine with these NICs, or none.
     ///
     /// # Errors
-    /// When a setting does not read back as it was written, or a program does not start;
-    /// `Unsupported`, when the machine cannot do it.
+    /// A setting does not read back as it was written, or a program does not start. `Unsupported`:
+    /// the machine lacks the setting.
     pub(crate) fn apply(
         link: &mut Link,
         nics: &[NearNic],
@@ -124,10 +124,10 @@ impl Tuned {
         Ok(())
     }
 
-    /// Puts back what a run that was killed had changed; gives whether there was such a thing.
+    /// Puts back the settings of a killed run. Returns whether there were any.
     ///
     /// # Errors
-    /// Names what does not go back.
+    /// A setting cannot be put back. The message names it.
     pub(crate) fn recover(link: &mut Link, journal: &Journal) -> Result<bool> {
         let before = journal.left()?;
         let found = !before.is_empty();
@@ -135,11 +135,11 @@ impl Tuned {
         Ok(found)
     }
 
-    /// Puts everything back, and sees that it is, also when the user wants an end; gives warnings.
+    /// Puts everything back and checks it, even after Ctrl-C. Returns warnings.
     ///
     /// # Errors
-    /// Names what did not go back, after all else did; or says that a program had ended by itself.
-    /// [`Silent`] at once, when the guest does not answer.
+    /// Some settings cannot be put back: the message names them, and the others are put back first.
+    /// Or a program had ended by itself. [`Silent`] at once if the guest does not answer.
     pub(crate) fn undo(self, link: &mut Link) -> Result<Vec<Warning>> {
         link.insist(true);
         let undone = self.put_back(link);
@@ -169,7 +169,7 @@ impl Tuned {
     }
 }
 
-/// Notes a failure, unless it is that the guest does not answer.
+/// Records an error. If the guest does not answer, returns that error instead.
 fn unless_silent(result: Result<()>, failures: &mut Vec<String>) -> Result<()> {
     let error = match result {
         Err(error) if !error.is::<Silent>() => error,
@@ -179,7 +179,7 @@ fn unless_silent(result: Result<()>, failures: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that no irqbalance of the machine's own moves the interrupts.
+/// Checks that the machine's own irqbalance is not running.
 fn alone(link: &mut Link) -> Result<()> {
     ensure!(
         !link.run(&["pidof", IRQBALANCE], STEP)?.success(),
@@ -189,12 +189,12 @@ fn alone(link: &mut Link) -> Result<()> {
     Ok(())
 }
 
-/// A failure, and what was left behind because of it, if anything was.
+/// An error, together with the settings that could not be put back after it.
 pub(crate) fn with(error: Error, undone: Result<Vec<Warning>>) -> Error {
     match undone {
         Ok(_) => error,
         Err(silent) if silent.is::<Silent>() => silent.context(format!("{error:#}")),
-        // As text alone: what is not put back is more than a reason to leave an experiment out.
+        // As text only: a setting that stays changed must not count as `Unsupported`.
         Err(left) => anyhow!("{left:#}: {error:#}"),
     }
 }
@@ -206,7 +206,7 @@ mod tests {
     use steer_ground::stop::{Interrupted, Stop};
     use steer_lab::agent::Here;
 
-    /// A setting of this process alone: a number, which reads back in plain digits.
+    /// A setting of this process only: a number that reads back in plain digits.
     const SETTING: &str = "/proc/self/oom_score_adj";
 
     fn here() -> Link {
@@ -251,7 +251,7 @@ mod tests {
     fn what_a_killed_run_left_goes_back_though_the_user_wants_an_end() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Journal::open(&folder.path().join("journal"), true).unwrap().unwrap();
-        // Of this thread alone, as the other tests' settings are not.
+        // A setting of this thread only, unlike those of the other tests.
         let name = "/proc/thread-self/comm";
         let before = here().read(name).unwrap();
         let mut killed = Tuned { journal: Some(journal.clone()), ..Tuned::default() };

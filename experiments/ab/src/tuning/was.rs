@@ -1,4 +1,4 @@
-//! What a setting was before it was changed, and how it is put back.
+//! The old value of a setting, and how to put it back.
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::pause::Pause;
 use steer_lab::agent::Link;
 use steer_lab::steering::set;
 
-/// A setting as it was.
+/// The old value of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Was {
@@ -18,16 +18,16 @@ pub(super) enum Was {
 }
 
 impl Was {
-    /// Whether it is an interrupt's affinity.
+    /// Whether this is an interrupt's affinity.
     pub(super) fn is_affinity(&self) -> bool {
         matches!(self, Self::File { path, .. } if path.starts_with("/proc/irq/"))
     }
 
-    /// Puts it back; gives whether it was another. What is the same is not written: the kernel
-    /// refuses to take some affinities, which nobody can have changed then.
+    /// Puts it back. Returns whether it had changed. Writes only if it had changed: the kernel
+    /// refuses to write some affinities, which therefore cannot change either.
     ///
     /// # Errors
-    /// When it does not read back as it was.
+    /// It does not read back as the old value.
     pub(super) fn put_back(&self, link: &mut Link) -> Result<bool> {
         match self {
             Self::File { path, value } => {

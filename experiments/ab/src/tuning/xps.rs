@@ -1,5 +1,5 @@
-//! Queues one by one on the NIC's CPUs: each queue's interrupts and its XPS mask on the same one, so
-//! that what a CPU sends goes out by the queue whose completions it is interrupted for.
+//! One CPU near the NIC for each queue: it takes the queue's interrupts and sends through this
+//! queue (XPS). So a CPU gets the completions of its own packets.
 
 use anyhow::{Result, ensure};
 
@@ -7,11 +7,11 @@ use crate::unsupported::Unsupported;
 use steer_lab::facts::{affinity_path, xps_path};
 use steer_result::topology::Queue;
 
-/// Path and value of every setting: affinities, then masks. Where there are more queues than CPUs,
-/// queues share them.
+/// Path and value of every setting: affinities, then masks. If there are more queues than CPUs,
+/// queues share CPUs.
 ///
 /// # Errors
-/// [`Unsupported`], when the NIC has nothing to set, or its place is unknown.
+/// [`Unsupported`]: the NIC has nothing to set, or its place is unknown.
 pub(super) fn one_to_one(
     nic: &str,
     queues: &[Queue],
@@ -29,7 +29,7 @@ pub(super) fn one_to_one(
     Ok(affinities.chain(masks).collect())
 }
 
-/// One CPU as the kernel writes masks: 32 bits between commas, the highest first.
+/// One CPU as a mask in the kernel's form: groups of 32 bits, separated by commas, highest first.
 fn mask(cpu: usize) -> String {
     format!("{:x}{}", 1u32 << (cpu % 32), ",00000000".repeat(cpu / 32))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use steer_result::{AbResult, World, stage_figures};
+use steer_result::{AbResult, Mode, stage_figures};
 
 use super::row::{Outcome, Row};
 use super::words;
@@ -47,11 +47,11 @@ impl AbFigures {
     pub(super) fn add_to(&self, rows: &mut Vec<Row>, folder: &Path) -> Result<usize> {
         let path = folder.join(&self.file);
         let result = AbResult::read(&path)?;
-        let all = || result.worlds.keys().cloned().collect();
+        let all = || result.modes.keys().cloned().collect();
         for steering in self.steering.clone().unwrap_or_else(all) {
-            let world = result.worlds.get(&steering);
-            let world = world.with_context(|| format!("{} has no {steering}", path.display()))?;
-            self.of_mode(rows, &result, &steering, world)
+            let mode = result.modes.get(&steering);
+            let mode = mode.with_context(|| format!("{} has no {steering}", path.display()))?;
+            self.of_mode(rows, &result, &steering, mode)
                 .with_context(|| format!("{}, {steering}", path.display()))?;
         }
         Ok(result.pairs)
@@ -62,9 +62,9 @@ impl AbFigures {
         rows: &mut Vec<Row>,
         result: &AbResult,
         steering: &str,
-        world: &World,
+        mode: &Mode,
     ) -> Result<()> {
-        let arms = self.arms.clone().unwrap_or_else(|| world.arms.keys().cloned().collect());
+        let arms = self.arms.clone().unwrap_or_else(|| mode.arms.keys().cloned().collect());
         let others = || result.others().into_iter().map(str::to_owned).collect();
         let against = self.against.clone().unwrap_or_else(others);
         let row = |figure: String| Row {
@@ -78,7 +78,7 @@ impl AbFigures {
                 let shown = |value: Option<f64>| {
                     value.map_or("–".to_owned(), |value| words::number(value, 1))
                 };
-                let values = world.arms.keys().cloned().zip(stage.medians.into_iter().map(shown));
+                let values = mode.arms.keys().cloned().zip(stage.medians.into_iter().map(shown));
                 let values = values.filter(|(arm, _)| arms.contains(arm)).collect();
                 rows.push(Row { case: stage.stage, values, ..row(stage.about.to_owned()) });
             }
@@ -87,15 +87,15 @@ impl AbFigures {
             let metric =
                 words::find(name).with_context(|| format!("no metric is called {name}"))?;
             let value = |arm: &String| -> Result<(String, String)> {
-                let summary = world.arms.get(arm).and_then(|metrics| metrics.get(metric.name));
+                let summary = mode.arms.get(arm).and_then(|metrics| metrics.get(metric.name));
                 let summary = summary.with_context(|| format!("arm {arm} has no {name}"))?;
                 let shown = summary.median.map(|median| words::value(metric, median));
                 Ok((arm.clone(), shown.unwrap_or_else(|| "–".to_owned())))
             };
             let outcome = |other: &String| -> Result<Option<(String, Outcome)>> {
-                world.arms.get(other).with_context(|| format!("there is no arm {other}"))?;
+                mode.arms.get(other).with_context(|| format!("there is no arm {other}"))?;
                 let main = &result.main_arm;
-                let ratio = world.ratio(metric.name, &format!("{main}/{other}"));
+                let ratio = mode.ratio(metric.name, &format!("{main}/{other}"));
                 let outcome = ratio.map(|ratio| Outcome::of(ratio, metric.better));
                 Ok(outcome.map(|outcome| (format!("{main} / {other}"), outcome)))
             };

@@ -14,7 +14,7 @@ pub(super) enum Basis {
 }
 
 /// Rounds that a headline needs, if its figures were not counted.
-pub(super) const HEADLINE_ROUNDS: usize = 10;
+pub const HEADLINE_ROUNDS: usize = 10;
 
 impl Basis {
     /// Whether it is enough for a headline.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+pub use basis::HEADLINE_ROUNDS;
 use run::Run;
 use steer_result::write_whole;
 

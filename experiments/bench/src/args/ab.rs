@@ -80,7 +80,7 @@ impl TryFrom<AbArgs> for AbPlan {
     fn try_from(args: AbArgs) -> Result<Self> {
         Ok(Self {
             rounds: args.rounds.into(),
-            worlds: args.steering,
+            modes: args.steering,
             arms: args.arms,
             a_a: args.a_a,
             steer_arg: args.steer_arg,

@@ -77,8 +77,8 @@ pub(crate) fn experiment(folder: &Path, name: &str, points: &[(&str, &str, f64)]
         let out = format!("--out={name}/{point}");
         result["command"] = json!(["steer-bench", "ab", option, "--pairs=5", out]);
         for arm in ["default", "scx_steer", "pinned"] {
-            for world in result["worlds"].as_object_mut().unwrap().values_mut() {
-                let summary = &mut world["arms"][arm]["throughput_per_core"];
+            for mode in result["worlds"].as_object_mut().unwrap().values_mut() {
+                let summary = &mut mode["arms"][arm]["throughput_per_core"];
                 let scaled = |value: &Value| json!(value.as_f64().unwrap() * factor);
                 let samples: Vec<Value> =
                     summary["samples"].as_array().unwrap().iter().map(scaled).collect();

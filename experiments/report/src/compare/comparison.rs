@@ -1,12 +1,12 @@
-//! A comparison: what both results have, side by side, and reasons to doubt it.
+//! A comparison: what both results have, side by side, and warnings about it.
 
 use anyhow::{Result, ensure};
 use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
-use super::figures::{Worlds, figures};
+use super::figures::{Modes, figures};
 use super::warnings::{self, Warning};
-use steer_result::{AbResult, World};
+use steer_result::{AbResult, Mode};
 
 /// How the ratios are computed. The JSON and the text both say it.
 const METHOD: &str = "B / A is the ratio of the medians, with the 95 % interval of the rank-sum \
@@ -26,8 +26,9 @@ pub struct Comparison {
     /// How the ratios are computed.
     pub(super) method: &'static str,
     /// By steering mode, arm and metric.
-    pub(super) worlds: Worlds,
-    /// Reasons to doubt the ratios.
+    #[serde(rename = "worlds")]
+    pub(super) modes: Modes,
+    /// Why the ratios may be wrong.
     pub(super) warnings: Vec<Warning>,
     /// What the machine cannot show.
     pub(super) caveat: Option<&'static str>,
@@ -49,32 +50,32 @@ impl Comparison {
     /// # Errors
     /// They have nothing in common.
     pub(super) fn new(a: &AbResult, b: &AbResult) -> Result<Self> {
-        let shared: Vec<(&String, &World, &World)> = a
-            .worlds
+        let shared: Vec<(&String, &Mode, &Mode)> = a
+            .modes
             .iter()
-            .filter_map(|(name, world)| Some((name, world, b.worlds.get(name)?)))
+            .filter_map(|(name, mode)| Some((name, mode, b.modes.get(name)?)))
             .collect();
         ensure!(
             !shared.is_empty(),
             "A has {}, B has {}; measure the same ones with `steer-bench ab --steering`",
-            list("steering modes", a.worlds.keys()),
-            list("steering modes", b.worlds.keys()),
+            list("steering modes", a.modes.keys()),
+            list("steering modes", b.modes.keys()),
         );
-        let mut worlds = IndexMap::new();
+        let mut modes = IndexMap::new();
         for (name, in_a, in_b) in &shared {
             let arms = in_a.arms.keys().filter(|arm| in_b.arms.contains_key(*arm));
             let arms: IndexMap<_, _> =
                 arms.map(|arm| (arm.clone(), figures(arm, in_a, in_b))).collect();
             if !arms.is_empty() {
-                worlds.insert((*name).clone(), arms);
+                modes.insert((*name).clone(), arms);
             }
         }
-        let arms = |side: fn(&(_, &World, &World)) -> Vec<String>| {
+        let arms = |side: fn(&(_, &Mode, &Mode)) -> Vec<String>| {
             let all = shared.iter().flat_map(side);
             list("arms", &all.collect::<IndexSet<_>>())
         };
         ensure!(
-            !worlds.is_empty(),
+            !modes.is_empty(),
             "A has {}, B has {}; measure the same ones with `steer-bench ab --arms`",
             arms(|(_, a, _)| a.arms.keys().cloned().collect()),
             arms(|(_, _, b)| b.arms.keys().cloned().collect()),
@@ -84,8 +85,8 @@ impl Comparison {
             a: Run::of(a),
             b: Run::of(b),
             method: METHOD,
-            warnings: warnings::find(a, b, &worlds),
-            worlds,
+            warnings: warnings::find(a, b, &modes),
+            modes,
             caveat: a.environment.caveat().or(b.environment.caveat()),
         })
     }

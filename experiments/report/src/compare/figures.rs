@@ -3,12 +3,12 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use steer_result::World;
+use steer_result::Mode;
 use steer_result::metrics::{METRICS, Metric, Verdict};
 use steer_stats::Ratio;
 
 /// By steering mode, arm and metric.
-pub(super) type Worlds = IndexMap<String, IndexMap<String, Figures>>;
+pub(super) type Modes = IndexMap<String, IndexMap<String, Figures>>;
 
 /// One arm of a steering mode, by metric.
 pub(super) type Figures = IndexMap<&'static str, Figure>;
@@ -27,9 +27,9 @@ pub(super) struct Figure {
 }
 
 /// One arm of a steering mode in both runs.
-pub(super) fn figures(arm: &str, a: &World, b: &World) -> Figures {
-    let samples = |world: &World, metric: &str| -> Option<Vec<f64>> {
-        world.arms.get(arm)?.get(metric)?.samples.iter().copied().collect()
+pub(super) fn figures(arm: &str, a: &Mode, b: &Mode) -> Figures {
+    let samples = |mode: &Mode, metric: &str| -> Option<Vec<f64>> {
+        mode.arms.get(arm)?.get(metric)?.samples.iter().copied().collect()
     };
     let figure = |metric: &Metric| {
         let both = samples(a, metric.name).zip(samples(b, metric.name));

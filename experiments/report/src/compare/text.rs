@@ -22,9 +22,9 @@ pub(super) fn text(comparison: &Comparison, style: Style) -> String {
         comparison.warnings.iter().for_each(|warning| text += &style.item(&warning.to_string()));
         text.push('\n');
     }
-    for (world, arms) in &comparison.worlds {
+    for (mode, arms) in &comparison.modes {
         for (arm, figures) in arms {
-            text += &style.heading(&format!("{world} steering, {arm}"));
+            text += &style.heading(&format!("{mode} steering, {arm}"));
             text += &table(figures, style);
             text.push('\n');
         }

@@ -1,4 +1,4 @@
-//! Reasons to doubt a comparison: everything that differs between the two runs, except the arms.
+//! Warnings about a comparison: everything that differs between the two runs, except the arms.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,10 +7,10 @@ use indexmap::IndexMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::figures::{Figure, Worlds};
+use super::figures::{Figure, Modes};
 use steer_result::AbResult;
 
-/// A reason to doubt. Its text says what to do about it. The JSON has only the text.
+/// A warning about a comparison. Its text says what to do. The JSON has only the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Warning {
     /// Both files have the same samples.
@@ -62,22 +62,22 @@ impl Serialize for Warning {
 }
 
 /// All warnings about a comparison, the most serious first.
-pub(super) fn find(a: &AbResult, b: &AbResult, worlds: &Worlds) -> Vec<Warning> {
+pub(super) fn find(a: &AbResult, b: &AbResult, modes: &Modes) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if a.raw == b.raw {
         warnings.push(Warning::SameSamples);
     }
-    warnings.extend(control([a, b].map(|result| result.main_arm.as_str()), worlds));
+    warnings.extend(control([a, b].map(|result| result.main_arm.as_str()), modes));
     warnings.extend(differences("environment", &a.environment, &b.environment));
     warnings.extend(differences("workload", &a.workload, &b.workload));
     warnings.extend(run_differences(a, b));
     warnings.extend(lacks('A', a, b));
     warnings.extend(lacks('B', b, a));
     let rounds = (a.pairs, b.pairs);
-    if worlds.values().flat_map(IndexMap::values).all(|figures| figures.values().all(no_ratio)) {
+    if modes.values().flat_map(IndexMap::values).all(|figures| figures.values().all(no_ratio)) {
         warnings.push(Warning::TooFew { a: rounds.0, b: rounds.1 });
     }
-    let own = [('A', a), ('B', b)].map(|(run, result)| (run, result.doubts().len()));
+    let own = [('A', a), ('B', b)].map(|(run, result)| (run, result.warning_lines().len()));
     warnings.extend(
         own.into_iter()
             .filter(|&(_, count)| count > 0)
@@ -92,8 +92,8 @@ fn no_ratio(figure: &Figure) -> bool {
 
 /// The other arms as a control: their programs are the same in both runs, so they should not
 /// differ.
-fn control(main_arms: [&str; 2], worlds: &Worlds) -> Option<Warning> {
-    let arms = || worlds.values().flatten().filter(|(arm, _)| !main_arms.contains(&arm.as_str()));
+fn control(main_arms: [&str; 2], modes: &Modes) -> Option<Warning> {
+    let arms = || modes.values().flatten().filter(|(arm, _)| !main_arms.contains(&arm.as_str()));
     let figures = || arms().flat_map(|(_, figures)| figures.values());
     let all = figures().filter(|figure| figure.ratio.is_some()).count();
     let verdicts = figures().filter(|figure| figure.verdict.is_some()).count();
@@ -150,11 +150,11 @@ fn run_differences(a: &AbResult, b: &AbResult) -> Vec<Warning> {
 /// Steering modes and arms that only the other run has.
 fn lacks(run: char, result: &AbResult, other: &AbResult) -> Vec<Warning> {
     let mut missing = Vec::new();
-    for (name, world) in &other.worlds {
-        match result.worlds.get(name) {
+    for (name, mode) in &other.modes {
+        match result.modes.get(name) {
             None => missing.push(format!("the steering mode {name}")),
             Some(own) => {
-                let arms = world.arms.keys().filter(|arm| !own.arms.contains_key(*arm));
+                let arms = mode.arms.keys().filter(|arm| !own.arms.contains_key(*arm));
                 missing.extend(arms.map(|arm| format!("the arm {arm} in {name}")));
             }
         }

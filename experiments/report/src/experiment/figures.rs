@@ -14,27 +14,27 @@ pub(super) struct Figures {
 }
 
 /// The figures of a steering mode.
-pub(super) fn table(experiment: &Experiment, world: &str) -> Figures {
-    let points = experiment.world(world);
+pub(super) fn table(experiment: &Experiment, mode: &str) -> Figures {
+    let points = experiment.mode(mode);
     let mut pairs: Vec<&String> = Vec::new();
-    for pair in points.iter().flat_map(|(_, world)| world.pairs()) {
+    for pair in points.iter().flat_map(|(_, mode)| mode.pairs()) {
         if !pairs.contains(&pair) {
             pairs.push(pair);
         }
     }
     let mut table = Figures { head: Vec::new(), rows: Vec::new() };
-    for metric in experiment.metrics(world) {
+    for metric in experiment.metrics(mode) {
         let lines = lines(&points, metric);
         let arms = lines.iter().map(|line| line.arm);
         let head = ["metric", "unit", &experiment.axis.name].into_iter().chain(arms);
         table.head = head.chain(pairs.iter().map(|pair| pair.as_str())).map(String::from).collect();
-        for (label, world) in &points {
+        for (label, mode) in &points {
             let medians = lines.iter().map(|line| {
                 let value = line.values.iter().find(|value| value.label == *label);
                 value.map_or(UNKNOWN.into(), |value| shown(metric, value.median))
             });
             let ratios = pairs.iter().map(|pair| {
-                let ratio = world.ratio(metric.name, pair);
+                let ratio = mode.ratio(metric.name, pair);
                 let mark = |ratio| metric.verdict(ratio).map_or(' ', Verdict::sign);
                 ratio.map_or(UNKNOWN.into(), |ratio| format!("{ratio}{}", mark(ratio)))
             });

@@ -2,7 +2,7 @@
 
 use indexmap::IndexSet;
 
-use steer_result::World;
+use steer_result::Mode;
 use steer_result::metrics::Metric;
 use steer_stats::{Median, Ratio, median};
 
@@ -27,15 +27,15 @@ pub(super) struct Value<'a> {
 }
 
 /// The lines of a steering mode, one per arm.
-pub(super) fn lines<'a>(points: &[(&'a str, &'a World)], metric: &Metric) -> Vec<Line<'a>> {
+pub(super) fn lines<'a>(points: &[(&'a str, &'a Mode)], metric: &Metric) -> Vec<Line<'a>> {
     let arms: IndexSet<&str> =
-        points.iter().flat_map(|(_, world)| world.arms.keys().map(String::as_str)).collect();
+        points.iter().flat_map(|(_, mode)| mode.arms.keys().map(String::as_str)).collect();
     arms.into_iter().map(|arm| Line { arm, values: values(points, arm, metric) }).collect()
 }
 
-fn values<'a>(points: &[(&'a str, &'a World)], arm: &str, metric: &Metric) -> Vec<Value<'a>> {
-    let samples = points.iter().filter_map(|(label, world)| {
-        let samples = &world.arms.get(arm)?.get(metric.name)?.samples;
+fn values<'a>(points: &[(&'a str, &'a Mode)], arm: &str, metric: &Metric) -> Vec<Value<'a>> {
+    let samples = points.iter().filter_map(|(label, mode)| {
+        let samples = &mode.arms.get(arm)?.get(metric.name)?.samples;
         let known: Vec<f64> = samples.iter().copied().collect::<Option<_>>()?;
         Some((*label, Median::of(samples)?, known))
     });
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use steer_result::metrics::find;
 
-    fn world(samples: &[f64]) -> World {
+    fn mode(samples: &[f64]) -> Mode {
         let summary = json!({"median": median(samples), "samples": samples});
         let arms = json!({"default": {"rpc_rate": summary}});
         serde_json::from_value(json!({"arms": arms, "ratios": {}})).unwrap()
@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_line_relates_to_its_first_point() {
-        let worlds = [world(&[2.0; 4]), world(&[1.0, 1.0, 1.5, 1.5]), world(&[4.0])];
-        let points: Vec<_> = ["1", "2", "4"].into_iter().zip(&worlds).collect();
+        let modes = [mode(&[2.0; 4]), mode(&[1.0, 1.0, 1.5, 1.5]), mode(&[4.0])];
+        let points: Vec<_> = ["1", "2", "4"].into_iter().zip(&modes).collect();
         let lines = lines(&points, find("rpc_rate").unwrap());
         let found: Vec<_> =
             lines[0].values.iter().map(|value| (value.label, value.ratio, value.reach)).collect();
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn nothing_relates_to_zero_and_what_is_not_there_is_left_out() {
-        let worlds = [world(&[0.0; 4]), world(&[1.0; 4])];
-        let points: Vec<_> = ["1", "2"].into_iter().zip(&worlds).collect();
+        let modes = [mode(&[0.0; 4]), mode(&[1.0; 4])];
+        let points: Vec<_> = ["1", "2"].into_iter().zip(&modes).collect();
         let found = lines(&points, find("rpc_rate").unwrap());
         assert!(found[0].values.iter().all(|value| value.ratio.is_none()));
         assert!(lines(&points, find("rpc_p99").unwrap())[0].values.is_empty());
@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn nothing_relates_to_a_later_point_where_the_first_lacks_the_metric() {
         let lacking = json!({"arms": {"default": {}}, "ratios": {}});
-        let worlds = [serde_json::from_value(lacking).unwrap(), world(&[1.0; 4]), world(&[2.0; 4])];
-        let points: Vec<_> = ["1", "2", "4"].into_iter().zip(&worlds).collect();
+        let modes = [serde_json::from_value(lacking).unwrap(), mode(&[1.0; 4]), mode(&[2.0; 4])];
+        let points: Vec<_> = ["1", "2", "4"].into_iter().zip(&modes).collect();
         let found = lines(&points, find("rpc_rate").unwrap());
         assert_eq!(found[0].values.len(), 2);
         let related = |value: &Value<'_>| value.ratio.is_some() || value.reach.is_some();

@@ -20,7 +20,7 @@ use points::{Axis, quantity};
 use steer_result::metrics;
 use steer_result::metrics::Metric;
 use steer_result::spec::Spec;
-use steer_result::{AbResult, World};
+use steer_result::{AbResult, Mode};
 
 pub(super) use page::page;
 pub(super) use text::{csv, markdown};
@@ -97,26 +97,23 @@ impl Experiment {
     }
 
     /// The steering modes of all points.
-    fn worlds(&self) -> IndexSet<&str> {
-        self.points
-            .iter()
-            .flat_map(|point| point.result.worlds.keys().map(String::as_str))
-            .collect()
+    fn modes(&self) -> IndexSet<&str> {
+        self.points.iter().flat_map(|point| point.result.modes.keys().map(String::as_str)).collect()
     }
 
     /// A steering mode at the points that have it, with their labels.
-    fn world(&self, name: &str) -> Vec<(&str, &World)> {
+    fn mode(&self, name: &str) -> Vec<(&str, &Mode)> {
         let labelled = self.axis.labels.iter().zip(&self.points);
-        let worlds = labelled
-            .filter_map(|(label, point)| Some((label.as_str(), point.result.worlds.get(name)?)));
-        worlds.collect()
+        let modes = labelled
+            .filter_map(|(label, point)| Some((label.as_str(), point.result.modes.get(name)?)));
+        modes.collect()
     }
 
     /// The metrics to draw for a steering mode.
-    fn metrics(&self, world: &str) -> Vec<&'static Metric> {
-        let worlds = self.world(world);
+    fn metrics(&self, mode: &str) -> Vec<&'static Metric> {
+        let modes = self.mode(mode);
         let drawn = DRAWN.iter().filter_map(|name| metrics::find(name));
-        drawn.filter(|metric| worlds.iter().any(|(_, world)| world.has(metric))).collect()
+        drawn.filter(|metric| modes.iter().any(|(_, mode)| mode.has(metric))).collect()
     }
 
     /// What papers state about it.
@@ -168,7 +165,7 @@ impl Experiment {
         // A warning of several points appears once.
         let mut said: IndexMap<String, Vec<&str>> = IndexMap::new();
         for Point { name, result } in &self.points {
-            for warning in result.doubts() {
+            for warning in result.warning_lines() {
                 said.entry(warning).or_default().push(name);
             }
         }

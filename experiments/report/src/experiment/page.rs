@@ -30,7 +30,7 @@ pub(crate) fn page(experiment: &Experiment) -> Markup {
             (stated(experiment))
         }
         (facts::warnings(&experiment.warnings()))
-        @for world in experiment.worlds() { (section(experiment, world)) }
+        @for mode in experiment.modes() { (section(experiment, mode)) }
         section { h2 { "Where this was measured" } (measured(experiment)) }
         section { h2 { "How to read this" } (reading(experiment)) }
     };
@@ -63,9 +63,9 @@ fn stated(experiment: &Experiment) -> Markup {
     }
 }
 
-fn section(experiment: &Experiment, world: &str) -> Markup {
-    let points = experiment.world(world);
-    let metrics = experiment.metrics(world);
+fn section(experiment: &Experiment, mode: &str) -> Markup {
+    let points = experiment.mode(mode);
+    let metrics = experiment.metrics(mode);
     let plots: Vec<(&Metric, Vec<Line<'_>>)> =
         metrics.iter().map(|metric| (*metric, lines(&points, metric))).collect();
     let arms = plots.first().into_iter().flat_map(|(_, lines)| lines.iter().map(|line| line.arm));
@@ -78,8 +78,8 @@ fn section(experiment: &Experiment, world: &str) -> Markup {
     let paper = paper.then(|| ("stated".to_owned(), stated_name(experiment)));
     html! {
         section {
-            h2 { "Steering: " (world) }
-            p.note { (report::about(world)) }
+            h2 { "Steering: " (mode) }
+            p.note { (report::about(mode)) }
             (svg::legend(arms.chain(paper)))
             div.panels { @for (metric, lines) in &plots {
                 (absolute(experiment, metric, lines))
@@ -88,7 +88,7 @@ fn section(experiment: &Experiment, world: &str) -> Markup {
                     (relative(experiment, metric, lines, first))
                 }
             } }
-            details { summary { "All figures" } div.scroll { (figures(experiment, world)) } }
+            details { summary { "All figures" } div.scroll { (figures(experiment, mode)) } }
         }
     }
 }
@@ -153,8 +153,8 @@ fn relative(experiment: &Experiment, metric: &Metric, lines: &[Line<'_>], first:
     panel.draw()
 }
 
-fn figures(experiment: &Experiment, world: &str) -> Markup {
-    let table = table(experiment, world);
+fn figures(experiment: &Experiment, mode: &str) -> Markup {
+    let table = table(experiment, mode);
     html! {
         table.figures {
             thead { tr { @for (column, name) in table.head.iter().enumerate() {
@@ -184,10 +184,10 @@ fn measured(experiment: &Experiment) -> Markup {
 }
 
 fn reading(experiment: &Experiment) -> Markup {
-    let worlds = experiment.worlds();
-    let of = |world: &&str| experiment.metrics(world);
+    let modes = experiment.modes();
+    let of = |mode: &&str| experiment.metrics(mode);
     let metrics: IndexMap<&str, &Metric> =
-        worlds.iter().flat_map(of).map(|metric| (metric.name, metric)).collect();
+        modes.iter().flat_map(of).map(|metric| (metric.name, metric)).collect();
     html! {
         p {
             "Columns stand in order, not to scale. A dot is the median of the rounds. In the first "

@@ -12,13 +12,13 @@ pub(crate) fn markdown(experiment: &Experiment) -> String {
     let mut text = format!("# {}\n\n", spec.question);
     text += &format!("{} · {} · {}\n\n", spec.name, spec.source, experiment.machine());
     experiment.caveats().into_iter().for_each(|caveat| text += &style.paragraph(caveat));
-    for world in experiment.worlds() {
+    for mode in experiment.modes() {
         text += &style.heading(&format!(
-            "{world} steering: medians with intervals by {}; ratios with 95 % intervals, + better, \
+            "{mode} steering: medians with intervals by {}; ratios with 95 % intervals, + better, \
              - worse",
             experiment.axis.name
         ));
-        let figures = table(experiment, world);
+        let figures = table(experiment, mode);
         let mut table = style.table();
         table.set_header(figures.head);
         table.add_rows(figures.rows);

@@ -46,9 +46,9 @@ struct Nic<'a> {
 }
 
 /// The NICs that the traffic used.
-fn nics<'a>(result: &'a AbResult, topology: &'a Topology, world: &str) -> Vec<Nic<'a>> {
+fn nics<'a>(result: &'a AbResult, topology: &'a Topology, mode: &str) -> Vec<Nic<'a>> {
     let queues =
-        |all: &'a IndexMap<String, Vec<Queue>>| all.get(world).map_or(&[][..], Vec::as_slice);
+        |all: &'a IndexMap<String, Vec<Queue>>| all.get(mode).map_or(&[][..], Vec::as_slice);
     let first = Nic {
         name: &topology.nic,
         node: result.environment.nic_node,
@@ -63,10 +63,10 @@ fn nics<'a>(result: &'a AbResult, topology: &'a Topology, world: &str) -> Vec<Ni
 }
 
 /// The machine in one steering mode, under its heading; nothing if the result does not record it.
-pub(super) fn machine(result: &AbResult, world: &str, arms: &[Placement<'_>]) -> Markup {
+pub(super) fn machine(result: &AbResult, mode: &str, arms: &[Placement<'_>]) -> Markup {
     let Some(topology) = &result.topology else { return html! {} };
     let Some(layout) = Layout::of(topology, HEAD) else { return html! {} };
-    let nics = nics(result, topology, world);
+    let nics = nics(result, topology, mode);
     let queues: Vec<&Queue> = nics.iter().flat_map(|nic| nic.queues).collect();
     html! {
         h3 { "Where it ran" }

@@ -64,7 +64,7 @@ pub const METRICS: &[Metric] = {
             Higher,
             Observe(|report| report.rpcs_per_cpu_second),
         ),
-        // The paper's own throughput per core; `throughput_per_core` is that of the long flows alone.
+        // The paper's throughput per core. `throughput_per_core` covers long flows only.
         metric(
             "throughput_per_cpu",
             "payload of long flows and RPCs, both ways, per CPU in use by anything",

@@ -8,7 +8,7 @@ use super::source::Source;
 use crate::sample::Sample;
 use steer_stats::Ratio;
 
-/// Which way is better.
+/// Which direction is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// More is better.
@@ -17,7 +17,7 @@ pub enum Better {
     Lower,
 }
 
-/// What a ratio may be said to show, once its interval excludes 1.
+/// What a ratio shows if its interval excludes 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -51,38 +51,38 @@ impl fmt::Display for Verdict {
 pub struct Metric {
     /// Name, as in `result.json`.
     pub name: &'static str,
-    /// What it says, in a few words.
+    /// What it measures, in a few words.
     pub about: &'static str,
     /// Unit it is stored in; empty for shares.
     pub stored_unit: &'static str,
     /// Unit it is shown in.
     pub unit: &'static str,
-    /// Stored value of one shown unit.
+    /// Stored units per shown unit.
     pub(super) scale: f64,
-    /// Which way is better.
+    /// Which direction is better.
     pub better: Better,
     pub(super) source: Source,
 }
 
 impl Metric {
-    /// Whether the sample has the part that the metric is taken from, so that a missing value is
-    /// worth a warning.
+    /// Whether the sample has the part with this metric. If it has, a missing value deserves a
+    /// warning.
     pub(crate) fn is_recorded(&self, sample: &Sample) -> bool {
         self.source.is_in(sample)
     }
 
-    /// The sample's value of this metric in its stored unit; `None` when it was not measured.
+    /// The sample's value of this metric in its stored unit; `None` if it was not measured.
     pub fn value(&self, sample: &Sample) -> Option<f64> {
         self.source.value(sample)
     }
 
-    /// What the ratio of this metric shows; nothing while its interval holds 1.
+    /// What the ratio of this metric shows; `None` if its interval includes 1.
     pub fn verdict(&self, ratio: Ratio) -> Option<Verdict> {
         let better = (ratio.median > 1.0) == (self.better == Better::Higher);
         ratio.excludes_one().then_some(if better { Verdict::Better } else { Verdict::Worse })
     }
 
-    /// A stored value in the unit that is shown.
+    /// A stored value, converted to the shown unit.
     pub fn in_unit(&self, value: f64) -> f64 {
         value / self.scale
     }

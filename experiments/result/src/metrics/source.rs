@@ -10,25 +10,25 @@ use steer_traffic::client::ClientReport;
 pub(super) enum Source {
     /// A number the observer printed.
     Observe(fn(&ObserverReport) -> Option<f64>),
-    /// The same, in a part of its report that older ones lack: `None` if they do.
+    /// The same, in a part that older reports lack: `None` for these.
     ObserveLater(fn(&ObserverReport) -> Option<Option<f64>>),
     /// A number the client printed.
     Client(fn(&ClientReport) -> Option<f64>),
-    /// The same, which older clients, and other programs in its place, do not print.
+    /// The same, but older clients and other load tools do not print it.
     ClientLater(fn(&ClientReport) -> Option<f64>),
     /// What the kernel of the measured machine counted.
     Network(fn(&Network) -> f64),
     /// The CPUs in use.
     CpusUsed,
-    /// The payload that the client moved, both ways, per CPU in use.
+    /// The client's payload in both directions, per CPU in use.
     PayloadPerCpu,
-    /// What the hogs did.
+    /// The work of the hogs.
     HogRate,
 }
 
 impl Source {
-    /// Whether the sample has the part that it is taken from, so that a missing value is
-    /// worth a warning.
+    /// Whether the sample has the part with the metric. If it has, a missing value deserves a
+    /// warning.
     pub(super) fn is_in(&self, sample: &Sample) -> bool {
         match *self {
             Source::CpusUsed | Source::PayloadPerCpu => sample.cpu.is_some(),
@@ -40,7 +40,7 @@ impl Source {
         }
     }
 
-    /// The sample's value in its stored unit; `None` when it was not measured.
+    /// The sample's value in its stored unit; `None` if it was not measured.
     pub(super) fn value(&self, sample: &Sample) -> Option<f64> {
         match *self {
             Source::Observe(of) => of(&sample.observe),
@@ -57,18 +57,17 @@ impl Source {
     }
 }
 
-/// Payload that the client moved per second: of its long flows, and of RPCs the requests and the
-/// replies (host-network-stack paper, section 2.2: total throughput). `None` when a part of it could
-/// not be measured.
+/// The client's payload per second: long flows, requests and replies (host-network-stack paper,
+/// section 2.2: total throughput). `None` if a part of it was not measured.
 fn payload_per_s(report: &ClientReport) -> Option<f64> {
-    // A part that is absent was not asked for, unless something went wrong.
+    // Without errors, an absent part means that there was no such traffic.
     let all = report.errors.is_empty() && (report.long.is_some() || report.rpc.is_some());
     let long = report.long.as_ref().map_or(0.0, |long| long.bytes_per_s);
     let rpc = report.rpc.as_ref().map_or(0.0, |rpc| rpc.rate * rpc.payload() as f64);
     all.then_some(long + rpc)
 }
 
-/// Why a sample cannot be read, if it cannot: its parts are of formats unknown here.
+/// Why a sample cannot be read: a part has a format unknown here. `None` if it can.
 pub(crate) fn unreadable(sample: &Sample) -> Option<String> {
     let parts = [
         ("observe", sample.observe.version, ObserverReport::VERSION),

@@ -1,5 +1,5 @@
-//! Spec files: an experiment is one question and the A/B runs that answer it. Options have the names
-//! and meanings that `steer-bench ab` gives them, which also checks them: they are defined once.
+//! Spec files. An experiment is one question and the A/B runs that answer it. Options have the
+//! names and meanings of the flags of `steer-bench ab`, which also checks them.
 
 mod options;
 
@@ -18,14 +18,14 @@ pub struct Spec {
     /// Name of the file, without its ending.
     #[serde(skip)]
     pub name: String,
-    /// The file as it was read.
+    /// The text of the file.
     #[serde(skip)]
     text: String,
-    /// What is asked, in a sentence.
+    /// The question, in a sentence.
     pub question: String,
     /// Where the question comes from: paper and figure.
     pub source: String,
-    /// What an answer from the lab leaves open.
+    /// What the lab cannot answer.
     #[serde(default)]
     pub caveat: Option<String>,
     /// Options of every run.
@@ -40,9 +40,9 @@ pub struct Spec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
-    /// What tells it from the others; part of a path.
+    /// Its name, which is unique in the experiment and part of a path.
     pub name: String,
-    /// Options of this run, before those of the experiment.
+    /// Options of this run. They override the experiment's.
     #[serde(default)]
     pub options: Options,
 }
@@ -51,7 +51,7 @@ impl Spec {
     /// Reads a spec file.
     ///
     /// # Errors
-    /// Names the file, and line and column where the text is at fault.
+    /// The file cannot be read or parsed. The message names it, with line and column.
     pub fn read(path: &Path) -> Result<Self> {
         let text =
             fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
@@ -59,10 +59,10 @@ impl Spec {
         Self::parse(&name, &text).with_context(|| path.display().to_string())
     }
 
-    /// Leaves a copy with the experiment's results, so that they tell what was asked.
+    /// Saves a copy beside the experiment's results, so that these include the question.
     ///
     /// # Errors
-    /// When the folder cannot be made or written to.
+    /// The folder cannot be made or written to.
     pub fn keep(&self, folder: &Path) -> Result<()> {
         let path = folder.join(format!("{}.toml", self.name));
         fs::create_dir_all(folder)
@@ -70,10 +70,10 @@ impl Spec {
             .with_context(|| format!("writing {}", path.display()))
     }
 
-    /// Reads the copy that lies with an experiment's results.
+    /// Reads the copy beside an experiment's results.
     ///
     /// # Errors
-    /// When there is none, or more than one; else as [`Spec::read`].
+    /// There is no copy, or more than one. Otherwise as [`Spec::read`].
     pub fn kept(folder: &Path) -> Result<Self> {
         match &files(&[folder.to_owned()])?[..] {
             [one] => Self::read(one),
@@ -102,10 +102,10 @@ impl Spec {
     }
 }
 
-/// The spec files that `paths` name: files, and folders with `*.toml`, those by name.
+/// The spec files that `paths` name. A folder stands for its `*.toml` files, ordered by name.
 ///
 /// # Errors
-/// When a path cannot be read, or a folder has none.
+/// A path cannot be read, or a folder has no spec files.
 pub fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {

@@ -1,5 +1,5 @@
-//! Options of `steer-bench ab` as a table of a spec file: `long-flows = 4` is `--long-flows 4`,
-//! a list repeats the option, `true` is the option by itself. A result records its run's options.
+//! Options of `steer-bench ab` as a table in a spec file. `long-flows = 4` means `--long-flows 4`,
+//! a list repeats the option, and `true` means a switch. A result records its run's options.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// An option that was renamed. Archived runs and older spec files have its former name.
+/// The former name of a renamed option. Archived runs and older spec files use it.
 const FORMER: &str = "worlds";
 const PRESENT: &str = "steering";
 
-/// Where a run's files go. Results do not record it: it changes nothing that is measured.
+/// The folder for a run's files. Results do not record it, because it does not affect the run.
 const OUT: &str = "out";
 
-/// Options by name, with the texts of their values. An option that is a switch has none.
+/// Options by name, with their values as text. A switch has no values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Options(BTreeMap<String, Vec<String>>);
 
@@ -38,18 +38,18 @@ impl Options {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether there are none.
+    /// Whether no option is given.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// From names and values, for what this program sets itself.
+    /// Options that this program sets itself.
     pub fn of(options: &[(&str, &str)]) -> Self {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), vec![(*value).to_owned()]);
         Self(options.iter().map(own).collect())
     }
 
-    /// These options, and those of `others` that are not among them.
+    /// These options, and the `others` that are not set here.
     pub fn or(&self, others: &Self) -> Self {
         let mut all = others.0.clone();
         all.extend(self.0.clone());
@@ -63,7 +63,7 @@ impl Options {
             if values.is_empty() {
                 arguments.push(format!("--{name}"));
             }
-            // one word each, so that a value may begin with a dash
+            // name and value in one word, so that a value may begin with a dash
             arguments.extend(values.iter().map(|value| format!("--{name}={value}")));
         }
         arguments
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Options {
         let mut options = BTreeMap::new();
         for (name, value) in toml::Table::deserialize(deserializer)? {
             let values = match value {
-                // a switch that is off is one that is not there
+                // a switch that is off is left out
                 toml::Value::Boolean(false) => continue,
                 toml::Value::Boolean(true) => Some(Vec::new()),
                 toml::Value::Array(values) => values.iter().map(text).collect(),

@@ -27,8 +27,8 @@ pub(crate) fn add_cpu(result: &mut Value) {
         let arm = sample["arm"].as_str().unwrap().to_owned();
         sample["cpu"] = record(cpus(&arm), sample["client"]["duration_s"].as_f64().unwrap());
     }
-    for world in result["worlds"].as_object_mut().unwrap().values_mut() {
-        for (arm, metrics) in world["arms"].as_object_mut().unwrap() {
+    for mode in result["worlds"].as_object_mut().unwrap().values_mut() {
+        for (arm, metrics) in mode["arms"].as_object_mut().unwrap() {
             let summary = |value: f64| json!({"median": value, "samples": vec![value; 5]});
             metrics["cpus_used"] = summary(cpus(arm));
             metrics["throughput_per_cpu"] = summary(2e7 / cpus(arm));
@@ -38,7 +38,7 @@ pub(crate) fn add_cpu(result: &mut Value) {
             let ratio = cpus("scx_steer") / cpus(pair);
             for (metric, ratio) in [("cpus_used", ratio), ("throughput_per_cpu", 1.0 / ratio)] {
                 let ratio = json!({"median": ratio, "lo": 0.9 * ratio, "hi": 1.1 * ratio});
-                world["ratios"][metric][&pair_name] = ratio;
+                mode["ratios"][metric][&pair_name] = ratio;
             }
         }
     }
@@ -50,10 +50,10 @@ pub(crate) fn remove_cpu(result: &mut Value) {
     for sample in result["raw"].as_array_mut().unwrap() {
         sample.as_object_mut().unwrap().remove("cpu");
     }
-    for world in result["worlds"].as_object_mut().unwrap().values_mut() {
+    for mode in result["worlds"].as_object_mut().unwrap().values_mut() {
         for metric in ["cpus_used", "throughput_per_cpu"] {
-            world["ratios"].as_object_mut().unwrap().remove(metric);
-            for arm in world["arms"].as_object_mut().unwrap().values_mut() {
+            mode["ratios"].as_object_mut().unwrap().remove(metric);
+            for arm in mode["arms"].as_object_mut().unwrap().values_mut() {
                 arm.as_object_mut().unwrap().remove(metric);
             }
         }

@@ -1,4 +1,4 @@
-//! The figures of one steering world. The comments are the descriptions in the result's JSON Schema.
+//! The figures of one steering mode. The comments are the descriptions in the result's JSON Schema.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use super::metrics::{METRICS, Metric};
 use steer_stats::Ratio;
 
-/// One steering world.
+/// What was found in one steering mode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct World {
-    /// By arm, then by metric; `x-metrics` of this schema says what each metric is. Metrics of a
-    /// part that no sample has are left out.
+pub struct Mode {
+    /// By arm and metric. `x-metrics` of this schema describes the metrics. Metrics of a part that
+    /// no sample has are left out.
     pub arms: IndexMap<String, IndexMap<String, Summary>>,
-    /// By metric, then by pair of arms, like `scx_steer/default`; last comes the pair of equal arms,
-    /// if there is one. Null when a sample lacks the
-    /// metric, the reference is zero, or there are fewer than two pairs.
+    /// By metric and pair of arms, like `scx_steer/default`. The pair of equal arms comes last, if
+    /// there is one. Null if a sample lacks the metric, the reference is zero, or there are fewer
+    /// than two pairs.
     pub ratios: IndexMap<String, IndexMap<String, Option<Ratio>>>,
 }
 
-impl World {
+impl Mode {
     /// The pairs of arms that have ratios, like `scx_steer/default`.
     pub fn pairs(&self) -> Vec<&String> {
         self.ratios.values().next().into_iter().flat_map(IndexMap::keys).collect()
@@ -36,12 +36,12 @@ impl World {
         METRICS.iter().filter(|metric| self.has(metric))
     }
 
-    /// A pair's ratio of a metric, when it has one.
+    /// A pair's ratio of a metric, if it has one.
     pub fn ratio(&self, metric: &str, pair: &str) -> Option<Ratio> {
         *self.ratios.get(metric)?.get(pair)?
     }
 
-    /// An arm's median of a metric, when it has one.
+    /// An arm's median of a metric, if it has one.
     pub fn median(&self, arm: &str, metric: &str) -> Option<f64> {
         self.arms.get(arm)?.get(metric)?.median
     }
@@ -50,8 +50,8 @@ impl World {
 /// One metric of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Median of the samples; null when one of them is null.
+    /// Median of the samples; null if one of them is null.
     pub median: Option<f64>,
-    /// By round; null where the metric could not be measured.
+    /// By round; null if the metric could not be measured.
     pub samples: Vec<Option<f64>>,
 }
