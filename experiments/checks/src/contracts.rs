@@ -1,9 +1,15 @@
 //! Contracts of a shared host that must never break: shares and limits of cgroups, and real-time
 //! threads. `steer-bench lab contracts` compares many more with the kernel's own scheduler.
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 
-use super::bench::Bench;
+use super::bench::{Bench, RESTART};
+use steer_scenario::scheduler;
+
+/// A limit may be exceeded by this part of it.
+const LIMIT: f64 = 1.05;
+/// ... and at least this part of it can be used, even by an emulated CPU.
+const USABLE: f64 = 0.75;
 
 /// The number of threads in a cgroup must not matter for its share.
 pub(super) fn weight(bench: &mut Bench) -> Result<()> {
@@ -14,4 +20,50 @@ pub(super) fn weight(bench: &mut Bench) -> Result<()> {
     bench.figures = format!(": {share:.3} of the CPU for weight 100 beside 300");
     ensure!((0.225..=0.275).contains(&share), "weight 100 has {share:.3} of the CPU beside 300");
     bench.in_force()
+}
+
+/// Limits hold for cgroups that are made while scx_steer runs, for all below them, and for cgroups
+/// that existed before it was loaded.
+pub(super) fn max(bench: &mut Bench) -> Result<()> {
+    let cgroups = ["a max=20%", "b max=60%", "b/x", "b/y"];
+    let groups = ["a cgroup=a threads=4", "x cgroup=b/x threads=2", "y cgroup=b/y threads=2"];
+    let seconds = 4;
+    let [a, x, y] = bench.contend(seconds, &cgroups, groups)?;
+    let cpus = |cpu_s: f64| cpu_s / f64::from(seconds);
+    let used = [
+        ("20", 0.2, cpus(a.cpu_s)),
+        ("60 for a parent", 0.6, cpus(x.cpu_s + y.cpu_s)),
+        ("30 from before it was loaded", 0.3, limited_before(bench)?),
+    ];
+    let said = used.map(|(name, _, had)| format!("{:.1} of {name}", had * 100.0));
+    let said = format!("in percent of a CPU, {}", said.join(", "));
+    let kept = |(_, quota, had): &(_, f64, f64)| (quota * USABLE..=quota * LIMIT).contains(had);
+    ensure!(used.iter().all(kept), "used {said}");
+    bench.figures = format!(": {said}");
+    bench.in_force()
+}
+
+/// CPUs that a cgroup with a limit of 0.3 uses. It had the limit before scx_steer was loaded.
+fn limited_before(bench: &mut Bench) -> Result<f64> {
+    scheduler::unload(&mut bench.guest.link, libc::SIGTERM)?;
+    bench.script(
+        "echo +cpu > /sys/fs/cgroup/cgroup.subtree_control; mkdir /sys/fs/cgroup/limited; \
+         echo '30000 100000' > /sys/fs/cgroup/limited/cpu.max",
+    )?;
+    let busy = "echo 0 > /sys/fs/cgroup/limited/cgroup.procs; exec steer-bench contend --threads 2 \
+                --duration 3600";
+    bench.guest.link.spawn("limited", &["sh", "-c", busy])?;
+    bench.load()?;
+    // Microseconds that the cgroup ran, and seconds since boot.
+    let said = bench.script(
+        "look() { grep usage_usec /sys/fs/cgroup/limited/cpu.stat; cat /proc/uptime; }; \
+         sleep 1; look; sleep 4; look",
+    );
+    bench.guest.link.signal("limited", libc::SIGKILL)?;
+    bench.guest.link.wait("limited", RESTART)?;
+    bench.script("rmdir /sys/fs/cgroup/limited")?;
+    let said = said?;
+    let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [ran, at, _, ran_then, then, _] = numbers[..] else { bail!("no figures in {said:?}") };
+    Ok((ran_then - ran) / 1e6 / (then - at))
 }
