@@ -1,7 +1,7 @@
 //! Contracts of a shared host that must never break: shares and limits of cgroups, and real-time
 //! threads. `steer-bench lab contracts` compares many more with the kernel's own scheduler.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::{Bench, RESTART};
 use steer_scenario::scheduler;
@@ -66,4 +66,25 @@ fn limited_before(bench: &mut Bench) -> Result<f64> {
     let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [ran, at, _, ran_then, then, _] = numbers[..] else { bail!("no figures in {said:?}") };
     Ok((ran_then - ran) / 1e6 / (then - at))
+}
+
+/// A SCHED_FIFO hog takes CPU 2, and nothing throttles it, for so long that the kernel's watchdog
+/// ejects a scheduler (10 s, looked at every 5 s) if any thread waits for that CPU. Threads that may
+/// run elsewhere must do so.
+pub(super) fn real_time(bench: &mut Bench) -> Result<()> {
+    const THROTTLE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+    let before = bench.guest.link.read(THROTTLE).context("real-time throttling")?;
+    bench.guest.link.write(THROTTLE, "-1")?;
+    let groups =
+        ["hog policy=fifo cpus=2", "spinners threads=6", "sleepers threads=4 run-ms=1 sleep-ms=20"];
+    let had = bench.contend(16, &[], groups);
+    bench.guest.link.write(THROTTLE, &before)?;
+    // If the scheduler is gone, its reason says more than what the threads got.
+    bench.in_force()?;
+    let [_, spinners, sleepers] = had?;
+    let longest = spinners.longest_pause_ms().max(sleepers.longest_pause_ms());
+    bench.figures = format!(": no thread waited longer than {longest:.0} ms");
+    // Six spinners on three CPUs take turns; far above these, far below starvation.
+    ensure!(longest < 2000.0, "a thread waited {longest:.0} ms");
+    Ok(())
 }
