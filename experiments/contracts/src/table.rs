@@ -2,14 +2,14 @@
 
 use super::Outcome;
 use super::verdict::{Broken, Judged};
-use steer_ground::style::Style;
+use steer_ground::style::{Style, UNKNOWN};
 use steer_ground::word::Word;
 
 /// The whole table. `name` is the scheduler that was compared with the kernel's own.
 pub(crate) fn table(outcomes: &[Outcome], name: &str) -> String {
     let style = Style::Terminal;
     let mut table = style.table();
-    table.set_header(["mix", "", "default", name, "ratio", "pause ms", "allowed", "verdict"]);
+    table.set_header(["mix", "default", name, "ratio", "pause ms", "allowed", "verdict"]);
     let mut failed = String::new();
     for outcome in outcomes {
         match outcome {
@@ -17,12 +17,12 @@ pub(crate) fn table(outcomes: &[Outcome], name: &str) -> String {
                 table.add_row(row);
             }),
             Outcome::Failed { mix, error } => {
-                table.add_row([mix, "", "", "", "", "", "", "BROKEN: see below"]);
+                table.add_row([mix, "", "", "", "", "", "BROKEN"]);
                 failed += &style.item(&format!("{mix}: {error}"));
             }
         }
     }
-    let table = style.lines(table, 2);
+    let table = style.lines(table, 1);
     let about = style.paragraph(&format!(
         "For groups: their share of the CPU time that all groups had, and the longest time that one \
          of their threads waited under {name}. For cgroups with a limit, and for all groups \
@@ -31,45 +31,31 @@ pub(crate) fn table(outcomes: &[Outcome], name: &str) -> String {
     format!("{about}{table}{failed}")
 }
 
-/// The rows of a mix. Its name stands in the first.
-fn rows(judged: &Judged) -> Vec<[String; 8]> {
+/// The rows of a mix: its name and whether it is kept, then a row per figure with what is broken.
+fn rows(judged: &Judged) -> Vec<[String; 7]> {
     let row = |of: &str, default: f64, found: f64, pauses: [String; 2], broken: &[Broken]| {
+        let ratio = if default > 0.0 { format!("{:.2}", found / default) } else { UNKNOWN.into() };
         let [pause, allowed] = pauses;
-        [
-            String::new(),
-            of.to_owned(),
-            format!("{default:.4}"),
-            format!("{found:.4}"),
-            format!("{:.2}", found / default),
-            pause,
-            allowed,
-            verdict(broken),
-        ]
+        let broken: Vec<_> = broken.iter().map(|broken| broken.word()).collect();
+        let [default, found] = [default, found].map(|figure| format!("{figure:.4}"));
+        [format!("  {of}"), default, found, ratio, pause, allowed, broken.join(", ")]
     };
-    let mut rows = Vec::new();
-    for share in &judged.shares {
-        let pauses = [share.pause_ms, share.allowed_pause_ms].map(|pause| format!("{pause:.0}"));
-        rows.push(row(&share.group, share.default, share.found, pauses, &share.broken));
-    }
     let none = || [String::new(), String::new()];
-    for limit in &judged.limits {
-        let of = format!("{}, limit {:.2}", limit.cgroup, limit.quota + limit.burst);
-        rows.push(row(&of, limit.default, limit.found, none(), &limit.broken));
-    }
+    let mut head = <[String; 7]>::default();
+    head[0].clone_from(&judged.mix);
+    head[6] = if judged.kept() { "kept" } else { "BROKEN" }.to_owned();
+    let shares = judged.shares.iter().map(|share| {
+        let pauses = [share.pause_ms, share.allowed_pause_ms].map(|pause| format!("{pause:.0}"));
+        row(&share.group, share.default, share.found, pauses, &share.broken)
+    });
+    let limits = judged.limits.iter().map(|limit| {
+        let of = format!("{}, limit {:.2} CPUs", limit.cgroup, limit.quota + limit.burst);
+        row(&of, limit.default, limit.found, none(), &limit.broken)
+    });
     let total = &judged.total;
-    rows.push(row("all", total.default, total.found, none(), &total.broken));
-    rows[0][0].clone_from(&judged.mix);
-    rows
+    let total = row("all, CPUs", total.default, total.found, none(), &total.broken);
+    [head].into_iter().chain(shares).chain(limits).chain([total]).collect()
 }
-
-fn verdict(broken: &[Broken]) -> String {
-    if broken.is_empty() {
-        return "ok".to_owned();
-    }
-    let words: Vec<_> = broken.iter().map(|broken| broken.word()).collect();
-    format!("BROKEN: {}", words.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
