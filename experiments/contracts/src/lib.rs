@@ -4,7 +4,8 @@
 //! thread may wait too long.
 //!
 //! Mixes are measured in blocks, alternately under both schedulers. If a mix seems to be broken, it
-//! is measured twice more, and the medians decide.
+//! is measured again, up to three times in all, and the medians decide. A scheduler that is ejected
+//! fails at once.
 
 mod measure;
 mod mix;
@@ -58,6 +59,11 @@ enum Outcome {
 impl Outcome {
     fn kept(&self) -> bool {
         matches!(self, Self::Judged(judged) if judged.kept())
+    }
+
+    /// Whether to measure again. Not after an ejection, or any other failure.
+    fn doubtful(&self) -> bool {
+        matches!(self, Self::Judged(judged) if !judged.kept())
     }
 }
 
@@ -137,7 +143,7 @@ impl<'a> Run<'a> {
         let mut outcomes: Vec<Option<Outcome>> = mixes.iter().map(|_| None).collect();
         for _ in 0..MOST_MEASURED {
             let open: Vec<usize> = (0..mixes.len())
-                .filter(|&mix| !outcomes[mix].as_ref().is_some_and(Outcome::kept))
+                .filter(|&mix| outcomes[mix].as_ref().is_none_or(Outcome::doubtful))
                 .collect();
             if open.is_empty() {
                 break;
