@@ -8,12 +8,13 @@ DEMO     := target/demo
 BENCH    := target/release/steer-bench
 QUICK    := target/quick.log
 
-.PHONY: help quick check demo test lab build setup fmt clean
+.PHONY: help quick check demo test lab contracts build setup fmt clean
 
 help:
 	@echo "make quick  tests that need neither root nor the lab, about 1 minute once built: after each change"
 	@echo "make check  formatting and lints: before each commit"
 	@echo "make lab    the scheduler in a guest under traffic, about 5 minutes: after a change in bpf/ or scheduler/"
+	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
 	@echo "make test   all tests, on both kernels, about 1 hour: before a release"
 	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, about 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"
@@ -38,6 +39,9 @@ demo: build
 
 lab: build
 	$(BENCH) lab test
+
+contracts: build
+	$(BENCH) lab contracts --json target/contracts.json
 
 # The guest test runs on the lab's default kernel and on the newest series. The last step tests the
 # deterministic tier.

@@ -10,6 +10,7 @@ use steer_lab::kernel::{Source, Wanted};
 
 use crate::args::ab::{self, AbArgs};
 use crate::args::checks::{SoakArgs, TestArgs};
+use crate::args::contracts::ContractsArgs;
 use crate::args::det::DetArgs;
 use crate::args::experiment::RunArgs;
 use crate::args::guest::{GuestArgs, RunArgs as GuestRunArgs, SourceArgs};
@@ -65,6 +66,9 @@ pub(crate) enum BootCommand {
     /// Check scx_steer in a guest: load and unload it under traffic, while CPUs and NICs come and
     /// go.
     Test(Box<TestArgs>),
+    /// Check that scx_steer keeps CPU shares, limits and waits as the kernel's own scheduler does:
+    /// nice, policies, cpu.weight, cpu.idle, cpu.max, affinities.
+    Contracts(Box<ContractsArgs>),
     /// Stress scx_steer with everything at once, for minutes.
     Soak(Box<SoakArgs>),
     /// Time programs without traffic under scx_steer and the default scheduler, in turn.
@@ -88,6 +92,7 @@ impl LabCommand {
                 guest::run(&args.guest.into(), &args.command, timeout)
             }
             Self::Lab(BootCommand::Test(args)) => steer_checks::run((*args).try_into()?),
+            Self::Lab(BootCommand::Contracts(args)) => steer_contracts::run((*args).into()),
             Self::Lab(BootCommand::Soak(args)) => steer_checks::soak::run((*args).try_into()?),
             Self::Lab(BootCommand::Neutral(args)) => steer_trials::neutral::run((*args).into()),
             Self::Lab(BootCommand::Adapt(args)) => steer_trials::adapt::run((*args).try_into()?),

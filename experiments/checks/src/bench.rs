@@ -12,6 +12,7 @@ use steer_scenario::layout::Layout;
 use steer_scenario::scheduler::{self, JOB};
 use steer_scenario::workload::Workload;
 use steer_traffic::client::ClientReport;
+use steer_traffic::contend::{GroupReport, GroupsReport};
 
 /// Time for a scheduler to notice a change and to load again in an emulated guest.
 pub(super) const RESTART: Duration = Duration::from_secs(60);
@@ -114,6 +115,26 @@ impl Bench {
     pub(super) fn write_policy(&mut self, rules: &str) -> Result<()> {
         self.script(&format!("cat > {FILE}.new <<'END'\n{rules}\nEND\nmv {FILE}.new {FILE}"))
             .map(drop)
+    }
+
+    /// Lets groups of threads compete in cgroups for some seconds, and returns what each got. The
+    /// texts are those of `steer-bench contend`.
+    pub(super) fn contend<const N: usize>(
+        &mut self,
+        seconds: u16,
+        cgroups: &[&str],
+        groups: [&str; N],
+    ) -> Result<[GroupReport; N]> {
+        let mut command = words(&format!("steer-bench contend --duration {seconds}"));
+        for (flag, texts) in [("--cgroup", cgroups), ("--group", &groups)] {
+            command.extend(texts.iter().flat_map(|text| [flag, *text]).map(str::to_owned));
+        }
+        let limit = 2 * RESTART + Duration::from_secs(seconds.into());
+        let done = self.guest.link.run(&command, limit)?;
+        ensure!(done.success(), "{}", done.last_words());
+        let report: GroupsReport =
+            serde_json::from_str(&done.stdout).context("reading what the threads got")?;
+        report.groups.try_into().ok().context("contend reported other groups")
     }
 
     /// Runs a shell script in the guest, and returns what it printed.

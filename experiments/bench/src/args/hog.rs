@@ -1,9 +1,13 @@
 //! The flags of `steer-bench hog` and `steer-bench contend`.
 
+use std::time::Duration;
+
 use clap::{Args, value_parser};
 use steer_ground::cpus::CpuList;
 use steer_ground::units::Seconds;
 use steer_traffic::contend::ContendOptions;
+use steer_traffic::contend::cgroup::Cgroup;
+use steer_traffic::contend::group::Group;
 use steer_traffic::hog::HogOptions;
 
 /// Flags of `steer-bench hog`.
@@ -34,6 +38,18 @@ impl From<HogArgs> for HogOptions {
 
 /// Flags of `steer-bench contend`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  steer-bench contend --threads 8
+  sudo steer-bench contend --duration 3 --group 'heavy cpus=0' --group 'light cpus=0 nice=19'
+  sudo steer-bench contend --duration 3 --cgroup 'a max=20%' --group 'limited cgroup=a threads=4'
+
+Settings of a group: threads=N, cgroup=PATH, cpus=LIST, policy=other|batch|idle|fifo, nice=N,
+run-ms=N and sleep-ms=N (CPU time of each turn, and the sleep after it), late-ms=N (begins so much
+later), from=LIST (until then, it spins on these CPUs).
+
+Settings of a cgroup: weight=N, idle=1, max=PERCENT% (of one CPU), period-ms=N, burst-ms=N,
+cpus=LIST.")]
 pub(crate) struct ContendArgs {
     /// Threads. None of them sleeps.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -41,11 +57,22 @@ pub(crate) struct ContendArgs {
     /// How long the threads compete for the CPUs, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=3600))]
     pub(crate) duration: u16,
+    /// A group of threads, instead of --threads: a name, then settings (see below). Prints the CPU
+    /// time of each group in a window of --duration. Repeat for each group. Needs root.
+    #[arg(long = "group", value_name = "GROUP", conflicts_with = "threads")]
+    pub(crate) groups: Vec<Group>,
+    /// A cgroup to make for the groups: a path, then settings (see below). Repeat for each cgroup.
+    #[arg(long = "cgroup", value_name = "CGROUP", requires = "groups")]
+    pub(crate) cgroups: Vec<Cgroup>,
+    /// How long the groups run before the window, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 1000, requires = "groups")]
+    #[arg(value_parser = clap::value_parser!(u64).range(0..=60_000))]
+    pub(crate) lead_ms: u64,
 }
 
 impl From<ContendArgs> for ContendOptions {
     fn from(args: ContendArgs) -> Self {
-        let ContendArgs { threads, duration } = args;
-        Self { threads, duration }
+        let ContendArgs { threads, duration, groups, cgroups, lead_ms } = args;
+        Self { threads, duration, groups, cgroups, lead: Duration::from_millis(lead_ms) }
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod archive;
 pub(crate) mod checks;
 mod choice;
 pub(crate) mod client;
+pub(crate) mod contracts;
 pub(crate) mod cpu;
 pub(crate) mod det;
 pub(crate) mod experiment;

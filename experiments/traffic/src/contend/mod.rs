@@ -1,4 +1,14 @@
 //! Threads that compete for the CPUs. Measures how much CPU time each got, and its longest pause.
+//! They are all alike, or of several groups ([`groups`]).
+
+mod board;
+pub mod cgroup;
+mod crew;
+pub mod group;
+mod groups;
+mod member;
+mod settings;
+mod tree;
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,14 +18,23 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use super::hog;
+use cgroup::Cgroup;
+use group::Group;
+pub use groups::{GroupReport, GroupsReport};
 
-/// How many threads compete, and for how long.
+/// Which threads compete, and for how long.
 #[derive(Debug, Clone)]
 pub struct ContendOptions {
-    /// Threads. None of them sleeps.
+    /// Threads, if there are no groups. None of them sleeps.
     pub threads: u16,
-    /// How long they compete, in seconds.
+    /// How long they compete, in seconds. With groups, the length of the window.
     pub duration: u16,
+    /// Groups of threads, instead of `threads`.
+    pub groups: Vec<Group>,
+    /// The cgroups that are made for the groups.
+    pub cgroups: Vec<Cgroup>,
+    /// How long the groups run before the window.
+    pub lead: Duration,
 }
 
 /// What one thread got.
@@ -31,9 +50,12 @@ struct Had {
 /// Runs the threads, then prints what each got as JSON.
 ///
 /// # Errors
-/// When a thread cannot be started.
+/// When a thread cannot be started, or a cgroup cannot be made.
 pub fn run(options: &ContendOptions) -> Result<()> {
     let duration = Duration::from_secs(options.duration.into());
+    if !options.groups.is_empty() {
+        return groups::run(&options.groups, &options.cgroups, options.lead, duration);
+    }
     let start = |_| thread::Builder::new().spawn(move || contend(duration));
     let threads: Vec<_> = (0..options.threads)
         .map(start)

@@ -1,0 +1,90 @@
+//! Contracts of a shared host that must never break: shares and limits of cgroups, and real-time
+//! threads. `steer-bench lab contracts` compares many more with the kernel's own scheduler.
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::bench::{Bench, RESTART};
+use steer_scenario::scheduler;
+
+/// A limit may be exceeded by this part of it.
+const LIMIT: f64 = 1.05;
+/// ... and at least this part of it can be used, even by an emulated CPU.
+const USABLE: f64 = 0.75;
+
+/// The number of threads in a cgroup must not matter for its share.
+pub(super) fn weight(bench: &mut Bench) -> Result<()> {
+    let cgroups = ["a weight=100", "b weight=300"];
+    let groups = ["four cgroup=a threads=4 cpus=0", "one cgroup=b cpus=0"];
+    let [four, one] = bench.contend(4, &cgroups, groups)?;
+    let share = four.cpu_s / (four.cpu_s + one.cpu_s);
+    bench.figures = format!(": {share:.3} of the CPU for weight 100 beside 300");
+    ensure!((0.225..=0.275).contains(&share), "weight 100 has {share:.3} of the CPU beside 300");
+    bench.in_force()
+}
+
+/// Limits hold for cgroups that are made while scx_steer runs, for all below them, and for cgroups
+/// that existed before it was loaded.
+pub(super) fn max(bench: &mut Bench) -> Result<()> {
+    let cgroups = ["a max=20%", "b max=60%", "b/x", "b/y"];
+    let groups = ["a cgroup=a threads=4", "x cgroup=b/x threads=2", "y cgroup=b/y threads=2"];
+    let seconds = 4;
+    let [a, x, y] = bench.contend(seconds, &cgroups, groups)?;
+    let cpus = |cpu_s: f64| cpu_s / f64::from(seconds);
+    let used = [
+        ("20", 0.2, cpus(a.cpu_s)),
+        ("60 for a parent", 0.6, cpus(x.cpu_s + y.cpu_s)),
+        ("30 from before it was loaded", 0.3, limited_before(bench)?),
+    ];
+    let said = used.map(|(name, _, had)| format!("{:.1} of {name}", had * 100.0));
+    let said = format!("in percent of a CPU, {}", said.join(", "));
+    let kept = |(_, quota, had): &(_, f64, f64)| (quota * USABLE..=quota * LIMIT).contains(had);
+    ensure!(used.iter().all(kept), "used {said}");
+    bench.figures = format!(": {said}");
+    bench.in_force()
+}
+
+/// CPUs that a cgroup with a limit of 0.3 uses. It had the limit before scx_steer was loaded.
+fn limited_before(bench: &mut Bench) -> Result<f64> {
+    scheduler::unload(&mut bench.guest.link, libc::SIGTERM)?;
+    bench.script(
+        "echo +cpu > /sys/fs/cgroup/cgroup.subtree_control; mkdir /sys/fs/cgroup/limited; \
+         echo '30000 100000' > /sys/fs/cgroup/limited/cpu.max",
+    )?;
+    let busy = "echo 0 > /sys/fs/cgroup/limited/cgroup.procs; exec steer-bench contend --threads 2 \
+                --duration 3600";
+    bench.guest.link.spawn("limited", &["sh", "-c", busy])?;
+    bench.load()?;
+    // Microseconds that the cgroup ran, and seconds since boot.
+    let said = bench.script(
+        "look() { grep usage_usec /sys/fs/cgroup/limited/cpu.stat; cat /proc/uptime; }; \
+         sleep 1; look; sleep 4; look",
+    );
+    bench.guest.link.signal("limited", libc::SIGKILL)?;
+    bench.guest.link.wait("limited", RESTART)?;
+    bench.script("rmdir /sys/fs/cgroup/limited")?;
+    let said = said?;
+    let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [ran, at, _, ran_then, then, _] = numbers[..] else { bail!("no figures in {said:?}") };
+    Ok((ran_then - ran) / 1e6 / (then - at))
+}
+
+/// A SCHED_FIFO hog takes CPU 2, and nothing throttles it, for so long that the kernel's watchdog
+/// ejects a scheduler (10 s, looked at every 5 s) if any thread waits for that CPU. Threads that may
+/// run elsewhere must do so.
+pub(super) fn real_time(bench: &mut Bench) -> Result<()> {
+    const THROTTLE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+    let before = bench.guest.link.read(THROTTLE).context("real-time throttling")?;
+    bench.guest.link.write(THROTTLE, "-1")?;
+    let groups =
+        ["hog policy=fifo cpus=2", "spinners threads=6", "sleepers threads=4 run-ms=1 sleep-ms=20"];
+    let had = bench.contend(16, &[], groups);
+    bench.guest.link.write(THROTTLE, &before)?;
+    // If the scheduler is gone, its reason says more than what the threads got.
+    bench.in_force()?;
+    let [_, spinners, sleepers] = had?;
+    let longest = spinners.longest_pause_ms().max(sleepers.longest_pause_ms());
+    bench.figures = format!(": no thread waited longer than {longest:.0} ms");
+    // Six spinners on three CPUs take turns; far above these, far below starvation.
+    ensure!(longest < 2000.0, "a thread waited {longest:.0} ms");
+    Ok(())
+}
