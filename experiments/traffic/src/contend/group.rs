@@ -89,7 +89,10 @@ impl FromStr for Group {
                 "threads" => {
                     within(value, 1, MOST_THREADS).map(|number| group.threads = number as u16)
                 }
-                "cgroup" => Ok(group.cgroup = Some(value.to_owned())),
+                "cgroup" => {
+                    group.cgroup = Some(value.to_owned());
+                    Ok(())
+                }
                 "cpus" => value.parse().map(|cpus| group.cpus = Some(cpus)),
                 "policy" => policy(value).map(|policy| group.policy = policy),
                 "nice" => within(value, -20, 19).map(|number| group.nice = number as i32),

@@ -1,10 +1,10 @@
 //! The text form of groups and cgroups: a name, then settings like `nice=5`, each at most once.
 
+/// A name, and its settings with their values.
+type Named<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
 /// Splits `NAME key=value ...` into the name and its settings.
-pub(super) fn split<'a>(
-    text: &'a str,
-    help: &str,
-) -> Result<(&'a str, Vec<(&'a str, &'a str)>), String> {
+pub(super) fn split<'a>(text: &'a str, help: &str) -> Result<Named<'a>, String> {
     let mut words = text.split_whitespace();
     let name = words.next().filter(|name| !name.contains('='));
     let name = name.ok_or_else(|| format!("{text:?} has no name; {help}"))?;
