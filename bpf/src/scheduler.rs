@@ -245,10 +245,13 @@ fn fit_to_kernel(skel: &mut OpenSteerSkel<'_>) -> Result<()> {
         | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED
         | *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP;
     // Since 6.19, threads may be queued anew from anywhere; cpu_release is deprecated.
-    if compat::ksym_exists("scx_bpf_reenqueue_local___v2")? {
+    let anywhere = compat::ksym_exists("scx_bpf_reenqueue_local___v2")?;
+    if anywhere {
         ops.cpu_release = std::ptr::null_mut();
         skel.progs.cpu_taken.set_autoload(true);
     }
+    let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
+    rodata.local_may_strand = !anywhere;
     Ok(())
 }
 

@@ -19,6 +19,7 @@
 #include "ground/subject.bpf.h"
 #include "place/cores.bpf.h"
 #include "queue/clock.bpf.h"
+#include "queue/queue.bpf.h"
 
 /* How long a thread without traffic runs before another such thread may preempt it. */
 #define GRANULARITY_NS (1000 * 1000ULL)
@@ -133,19 +134,33 @@ static enum wake take_decision(struct task_ctx *task, s32 cpu)
 	return wake;
 }
 
+/*
+ * Before 6.19, a thread in a CPU's local queue is lost if a real-time thread takes the idle CPU
+ * first: the kernel does not tell, and nothing may look into that queue. Then threads for idle CPUs
+ * go to the CPU's own queue, where the timer finds them. User space sets this before load.
+ */
+const volatile bool local_may_strand;
+
 /* Run @p on its CPU at once if @wake says so. Otherwise the caller must queue it. */
 static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wake, u64 enq_flags)
 {
-	s32 cpu;
+	s32 cpu = scx_bpf_task_cpu(p);
+	bool pinned = is_pinned(p);
 
 	if (wake < WAKE_RUN)
 		return false;
+	if (wake == WAKE_RUN && local_may_strand && !pinned) {
+		lift_clock(cpu);
+		set_clock(p, task, CLOCK_CPU | slot(cpu));
+		scx_bpf_dsq_insert_vtime(p, DSQ_CPU | cpu, place_settings.slice_ns,
+					 p->scx.dsq_vtime, enq_flags);
+		return true;
+	}
 	if (wake == WAKE_PREEMPT) {
 		count(CNT_PREEMPT);
 		enq_flags |= SCX_ENQ_PREEMPT;
 	}
-	cpu = scx_bpf_task_cpu(p);
-	set_clock(p, task, is_pinned(p) ? CLOCK_CPU | slot(cpu) : llc_of(cpu));
+	set_clock(p, task, pinned ? CLOCK_CPU | slot(cpu) : llc_of(cpu));
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
 	return true;
 }
