@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
 use crate::{
+    doctor::DoctorArgs,
     nic::NicCommand,
     policy::{PolicyArg, PolicyCommand},
     settings::SettingArgs,
@@ -33,6 +34,7 @@ Examples:
   sudo scx_steer --slice 2ms            ... with shorter time slices
   scx_steer --monitor 5                 watch an instance that is already running
   sudo scx_steer status                 what is in force, and which policy was refused
+  sudo scx_steer doctor                 will it load here, and what does this host lose?
   scx_steer topology                    what this machine looks like to the scheduler
   scx_steer policy check                check the policy files
   sudo scx_steer observe --duration 10  measure placement under whatever scheduler is in force
@@ -86,6 +88,8 @@ pub(crate) struct ScheduleArgs {
 /// The commands that do not load the scheduler.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Find what keeps the scheduler from loading and what the host loses. Changes nothing.
+    Doctor(DoctorArgs),
     /// Print the machine: packages, NUMA nodes, caches, cores, CPUs, NICs with queues and IRQs.
     Topology(TopologyArgs),
     /// Print what is in force: NICs and their steering, policy files, refused policies.
@@ -161,6 +165,14 @@ pub(crate) struct ObserveArgs {
     /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ObserveArgs {
+    /// Measures all traffic for `duration`.
+    pub(crate) fn lasting(duration: Seconds) -> Self {
+        let (cgroup, lead, tail) = (None, None, None);
+        Self { duration: Some(duration), cgroup, lead, tail, interval: duration, json: true }
+    }
 }
 
 /// A positive number of seconds, at most one day. Fractions are allowed.
