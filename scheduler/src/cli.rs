@@ -10,6 +10,7 @@ use crate::{
     nic::NicCommand,
     policy::{PolicyArg, PolicyCommand},
     settings::SettingArgs,
+    top::TopArgs,
 };
 
 /// A network-aware CPU scheduler for Linux (sched_ext).
@@ -34,6 +35,7 @@ Examples:
   sudo scx_steer --slice 2ms            ... with shorter time slices
   scx_steer --monitor 5                 watch an instance that is already running
   sudo scx_steer status                 what is in force, and which policy was refused
+  sudo scx_steer top                    where threads and packets are now, and why
   sudo scx_steer doctor                 will it load here, and what does this host lose?
   scx_steer topology                    what this machine looks like to the scheduler
   scx_steer policy check                check the policy files
@@ -92,6 +94,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Print the machine: packages, NUMA nodes, caches, cores, CPUs, NICs with queues and IRQs.
     Topology(TopologyArgs),
+    /// Show where threads and packets are now, and why, under any scheduler. Needs root.
+    Top(TopArgs),
     /// Print what is in force: NICs and their steering, policy files, refused policies.
     Status(StatusArgs),
     /// Measure on which CPUs packets and threads are processed, under any scheduler. Needs root;

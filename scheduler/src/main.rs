@@ -14,6 +14,7 @@ mod settings;
 mod signals;
 mod stats;
 mod status;
+mod top;
 mod topology;
 mod translate;
 
@@ -41,6 +42,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
     logging::init(cli.schedule.verbose)?;
     match cli.command {
         Some(Command::Doctor(args)) => return doctor::run(&args),
+        Some(Command::Top(args)) => top::run(&args),
         Some(Command::Topology(args)) => topology::run(&args),
         Some(Command::Observe(args)) => observe::run(&args),
         Some(Command::Policy(command)) => policy::run(&command),
