@@ -153,7 +153,9 @@ fn keys_do_what_the_help_says() {
     assert_eq!(cpus(&app), 2, "all");
     // the selection stays on a row
     app.view = View::Threads;
-    (0..9).for_each(|_| drop(app.on_key(KeyCode::Down, &sample())));
+    for _ in 0..9 {
+        app.on_key(KeyCode::Down, &sample());
+    }
     press(&mut app, "\n");
     assert!(screen(&app, &sample(), (80, 24)).contains("thread 714 redis-server"));
 }

@@ -1,13 +1,18 @@
 //! Cgroups whose settings do not go with network traffic, or would not hold under scx_steer.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use steer_topology::CpuSet;
 
 use crate::case::{Case, Checked, Unchecked};
+use crate::checks::config::Config;
 use crate::host::Host;
 use crate::row::{Area, Row, Severity};
 
 /// Cgroups below each other that are looked at; deeper trees are none of a container manager's.
 const DEPTH: usize = 16;
+/// Limits above each other that the scheduler keeps (MAX_LIMITERS, queue/limit.bpf.h).
+const NESTED: usize = 8;
 
 pub(crate) const PODS: Row = Row {
     id: "cpuset-excludes-nic",
@@ -48,25 +53,59 @@ pub(crate) const LIMITS: Row = Row {
     id: "cpu-limits-not-held",
     area: Area::Host,
     severity: Severity::Warning,
-    title: "Cgroups have CPU limits, which do not hold under scx_steer.",
-    looks: "cpu.max of all cgroups, where it is not `max`.",
-    why: "Under sched_ext the kernel leaves such limits to the scheduler, and scx_steer does not keep \
-          them yet. Limits of pods (`resources.limits.cpu`) and of units (CPUQuota=) are these.",
-    source: "docs/limits.md, cpu.weight and cpu.max",
+    title: "CPU limits of cgroups would not hold under scx_steer.",
+    looks: "cpu.max of all cgroups, where it is not `max`: a limit with more than seven limits below \
+            it, one within the other; and any limit, if the kernel has no CONFIG_CFS_BANDWIDTH.",
+    why: "Under sched_ext the kernel leaves these limits to the scheduler. scx_steer keeps the eight \
+          nearest to a thread, and reads them where CONFIG_CFS_BANDWIDTH keeps them. Limits of pods \
+          (`resources.limits.cpu`) and of units (CPUQuota=) are these.",
+    source: "bpf/src/bpf/queue/limit.bpf.h, MAX_LIMITERS",
     fix: "",
     undo: "",
     check: limits,
 };
 
 fn limits(host: &Host) -> Checked {
-    let mut found = Vec::new();
+    let mut limits: BTreeMap<String, String> = BTreeMap::new();
     for group in groups(host)? {
-        let file = format!("{group}/cpu.max");
-        if let Some(limit) = relevant(host, &file, |text| !text.starts_with("max"))? {
-            found.push(Case::of(name(host, &group)).saw(file, limit));
+        if let Some(limit) = relevant(host, &file(&group), |text| !text.starts_with("max"))? {
+            limits.insert(group, limit);
         }
     }
-    Ok(found)
+    if limits.is_empty() {
+        return Ok(Vec::new());
+    }
+    let config = Config::of(host)?;
+    let lacking = config.filter(|config| config.value("CONFIG_CFS_BANDWIDTH").is_none());
+    // a limit within n others is the nearest of n + 1
+    let chain = |group: &String| -> Vec<&String> {
+        let outer = |other: &&String| {
+            group
+                .strip_prefix(other.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        limits.keys().filter(outer).collect()
+    };
+    let too_far: BTreeSet<&String> = limits
+        .keys()
+        .flat_map(|group| {
+            let chain = chain(group);
+            let far = chain.len().saturating_sub(NESTED);
+            chain.into_iter().take(far)
+        })
+        .collect();
+    let case = |(group, limit): (&String, &String)| {
+        let case = Case::of(name(host, group)).saw(file(group), limit);
+        match &lacking {
+            Some(config) => Some(case.saw(&config.path, "CONFIG_CFS_BANDWIDTH is not set")),
+            None => too_far.contains(group).then_some(case),
+        }
+    };
+    Ok(limits.iter().filter_map(case).collect())
+}
+
+fn file(group: &str) -> String {
+    format!("{group}/cpu.max")
 }
 
 /// The text of a file that is kept in a recording only if it matters.
