@@ -60,5 +60,5 @@ fn bad_input_exits_2_with_the_next_step() {
     doctor(&["--explain", "iommu-strict"])
         .assert()
         .success()
-        .stdout(contains("Why:").and(contains("undo")));
+        .stdout(contains("Why:").and(contains("DMA-FQ | sudo tee")));
 }

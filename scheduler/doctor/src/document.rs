@@ -23,7 +23,8 @@ Exit codes: 0 all is well, or there are only notes; 1 warnings; 2 errors; 3 neit
 could not be checked.
 
 To show a finding to somebody else: `sudo scx_steer doctor --record FOLDER` writes what the checks \
-read, and nothing else, to a folder. `scx_steer doctor --host FOLDER` checks such a folder.
+read, and nothing else, to a folder. `scx_steer doctor --host FOLDER` checks such a folder. It has the \
+host's hardware addresses, the addresses of TCP peers and names of cgroups: look before you publish it.
 ";
 
 const SOURCES: &str = "\
@@ -49,15 +50,12 @@ pub fn page() -> String {
 
 fn section(row: &Row) -> String {
     let mut text = format!("\n### `{}`\n\n**{}** {}\n", row.id, capital(row), row.title);
-    let mut paragraph = |name: &str, words: &str| {
-        let _ = write!(text, "\n*{name}* {words}\n");
-    };
-    paragraph("Looks at:", row.looks);
-    paragraph("Why:", &format!("{} ({})", row.why, row.source));
+    let _ = writeln!(text, "\n*Looks at:* {}", row.looks);
+    let _ = writeln!(text, "\n*Why:* {} ({})", row.why, row.source);
     if row.fix.is_empty() {
-        paragraph("Fix:", "no command mends this; see above.");
+        text += "\n*Fix:* no command mends this; see above.\n";
     } else {
-        paragraph("Fix, and its undo:", &format!("\n\n{}\n{}", code(row.fix), code(row.undo)));
+        text += &format!("\n*Fix:*\n\n{}\n*Undo:*\n\n{}", code(row.fix), code(row.undo));
     }
     text.trim_end().to_owned() + "\n"
 }
