@@ -1,16 +1,21 @@
 //! The observer object: load, attach, read the counters of every CPU.
 
+use std::os::fd::AsRawFd;
+
 use anyhow::{Context, Result, anyhow};
 use libbpf_rs::{
     MapCore, MapFlags, ProgramInput,
     skel::{OpenSkel, Skel, SkelBuilder},
 };
 
+use rustix::process::Pid;
+
 use crate::{
     KernelPlan, ObjectSlot,
     intf::{self, observed_cpu},
     origins::OriginMaps,
     stamps::{self, Stamps},
+    threads,
 };
 
 #[allow(
@@ -110,6 +115,23 @@ impl Observer<'_> {
             .lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY)?
             .ok_or_else(|| anyhow!("the observer's counters are not in the map"))?;
         per_cpu.iter().map(|bytes| parse(bytes)).collect()
+    }
+}
+
+impl Observer<'_> {
+    /// What is known of the thread `tid`; `None` if it has ended or moved no data.
+    ///
+    /// # Errors
+    /// The kernel refused to read the map.
+    pub fn thread(&self, tid: u32) -> Result<Option<intf::thread_load>> {
+        let pid = i32::try_from(tid).ok().and_then(Pid::from_raw).context("not a thread id")?;
+        let Ok(thread) = threads::open(pid) else { return Ok(None) };
+        let key = thread.as_raw_fd().to_ne_bytes();
+        let found = self.skel.maps.threads.lookup(&key, MapFlags::ANY)?;
+        let long = |bytes: &Vec<u8>| bytes.len() >= size_of::<intf::thread_load>();
+        // SAFETY: long enough (checked), and any bit pattern is a valid struct of integers.
+        let load = |bytes: Vec<u8>| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+        Ok(found.filter(long).map(load))
     }
 }
 

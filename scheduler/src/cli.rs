@@ -6,9 +6,11 @@ use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
 use crate::{
+    doctor::DoctorArgs,
     nic::NicCommand,
     policy::{PolicyArg, PolicyCommand},
     settings::SettingArgs,
+    top::TopArgs,
 };
 
 /// A network-aware CPU scheduler for Linux (sched_ext).
@@ -33,6 +35,8 @@ Examples:
   sudo scx_steer --slice 2ms            ... with shorter time slices
   scx_steer --monitor 5                 watch an instance that is already running
   sudo scx_steer status                 what is in force, and which policy was refused
+  sudo scx_steer top                    where threads and packets are now, and why
+  sudo scx_steer doctor                 will it load here, and what does this host lose?
   scx_steer topology                    what this machine looks like to the scheduler
   scx_steer policy check                check the policy files
   sudo scx_steer observe --duration 10  measure placement under whatever scheduler is in force
@@ -86,8 +90,12 @@ pub(crate) struct ScheduleArgs {
 /// The commands that do not load the scheduler.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Find what keeps the scheduler from loading and what the host loses. Changes nothing.
+    Doctor(DoctorArgs),
     /// Print the machine: packages, NUMA nodes, caches, cores, CPUs, NICs with queues and IRQs.
     Topology(TopologyArgs),
+    /// Show where threads and packets are now, and why, under any scheduler. Needs root.
+    Top(TopArgs),
     /// Print what is in force: NICs and their steering, policy files, refused policies.
     Status(StatusArgs),
     /// Measure on which CPUs packets and threads are processed, under any scheduler. Needs root;
@@ -161,6 +169,14 @@ pub(crate) struct ObserveArgs {
     /// Print JSON instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl ObserveArgs {
+    /// Measures all traffic for `duration`.
+    pub(crate) fn lasting(duration: Seconds) -> Self {
+        let (cgroup, lead, tail) = (None, None, None);
+        Self { duration: Some(duration), cgroup, lead, tail, interval: duration, json: true }
+    }
 }
 
 /// A positive number of seconds, at most one day. Fractions are allowed.

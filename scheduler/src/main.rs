@@ -2,6 +2,7 @@
 
 mod cgroups;
 mod cli;
+mod doctor;
 mod logging;
 mod nic;
 mod nics;
@@ -13,6 +14,7 @@ mod settings;
 mod signals;
 mod stats;
 mod status;
+mod top;
 mod topology;
 mod translate;
 
@@ -25,18 +27,22 @@ use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // the doctor's code 1 means warnings
+    let failure = if matches!(cli.command, Some(Command::Doctor(_))) { 2 } else { 1 };
     match run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("scx_steer: {error:#}");
-            ExitCode::FAILURE
+            ExitCode::from(failure)
         }
     }
 }
 
-fn run(cli: Cli) -> Result<()> {
+fn run(cli: Cli) -> Result<ExitCode> {
     logging::init(cli.schedule.verbose)?;
     match cli.command {
+        Some(Command::Doctor(args)) => return doctor::run(&args),
+        Some(Command::Top(args)) => top::run(&args),
         Some(Command::Topology(args)) => topology::run(&args),
         Some(Command::Observe(args)) => observe::run(&args),
         Some(Command::Policy(command)) => policy::run(&command),
@@ -47,5 +53,6 @@ fn run(cli: Cli) -> Result<()> {
             Some(interval) => stats::monitor(interval.into(), &signals::on_shutdown()?),
             None => schedule::run(&cli.schedule),
         },
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }

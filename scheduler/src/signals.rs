@@ -1,8 +1,12 @@
 //! Flags that signals raise.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
@@ -42,4 +46,14 @@ pub(crate) fn on_shutdown() -> Result<Flag> {
 /// A flag that asks to reload the policy: SIGHUP.
 pub(crate) fn on_reload() -> Result<Flag> {
     Flag::on(&[SIGHUP])
+}
+
+/// Sleeps for `time`, or until a signal arrives.
+pub(crate) fn wait(time: Duration, shutdown: &Flag) {
+    let start = Instant::now();
+    while !shutdown.raised()
+        && let Some(left) = time.checked_sub(start.elapsed())
+    {
+        thread::sleep(left.min(Duration::from_millis(100)));
+    }
 }

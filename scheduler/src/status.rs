@@ -88,7 +88,11 @@ pub(crate) fn run(args: &StatusArgs) -> Result<()> {
 /// A running instance answers within a second. This bound is for one that hangs.
 const PATIENCE_MS: u64 = 10_000;
 
-fn ask() -> Result<Status> {
+/// Asks the running instance.
+///
+/// # Errors
+/// None is running, or it does not answer.
+pub(crate) fn ask() -> Result<Status> {
     let target = ("target".to_owned(), "status".to_owned());
     StatsClient::new()
         .connect(Some(PATIENCE_MS))
@@ -97,6 +101,19 @@ fn ask() -> Result<Status> {
 }
 
 impl Status {
+    /// Whether the packets of a NIC follow threads, as the status writes it.
+    pub(crate) fn steering_of(&self, nic: &str) -> Option<String> {
+        let nic = self.nics.iter().find(|it| it.name == nic)?;
+        Some(
+            match nic.steering {
+                Steering::Follows => "follows",
+                Steering::Fixed => "fixed",
+                Steering::Unknown => "unknown",
+            }
+            .into(),
+        )
+    }
+
     fn text(&self) -> Result<String> {
         let mut out = String::new();
         let loads = if self.loads > 1 {

@@ -32,6 +32,6 @@ pub use live::Live;
 pub use plan::{HostState, Irqbalance, Mode, Options, Plan, Refusal, plan};
 pub use setting::{Channels, Setting, Value, What, name};
 pub use state::{
-    ChannelState, Coalesce, Feature, IrqState, NapiState, NicState, Rings, RxQueue, TxQueue,
+    ChannelState, Coalesce, Feature, IrqState, NapiState, NicState, Pause, Rings, RxQueue, TxQueue,
 };
 pub use writers::{Writer, writers};

@@ -14,7 +14,7 @@ use crate::irqbalance;
 use crate::live::{Live, is_fixed, queue_folders};
 use crate::plan::{HostState, Irqbalance};
 use crate::setting::{Value, What};
-use crate::state::{ChannelState, IrqState, NapiState, NicState, RxQueue, TxQueue};
+use crate::state::{ChannelState, Feature, IrqState, NapiState, NicState, Pause, RxQueue, TxQueue};
 use crate::writers::writers;
 
 impl Live {
@@ -49,6 +49,35 @@ impl Live {
             irqs: self.irqs(name)?,
             device,
         })
+    }
+
+    /// All features of a device by the kernel's names, such as `rx-gro`.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn features(&self, name: &str) -> Result<BTreeMap<String, Feature>, Error> {
+        let fault = |error| Fault::new(format!("read the features of {name}"), error);
+        let features = if_supported(self.ethtool.features(name)).map_err(fault)?;
+        Ok(features.unwrap_or_default())
+    }
+
+    /// Whether a device sends and obeys pause frames; `None` if it does not know them.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn pause(&self, name: &str) -> Result<Option<Pause>, Error> {
+        let fault = |error| Fault::new(format!("read the flow control of {name}"), error);
+        Ok(if_supported(self.ethtool.pause(name)).map_err(fault)?)
+    }
+
+    /// The counters of a device's driver, by the driver's names.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn statistics(&self, name: &str) -> Result<BTreeMap<String, u64>, Error> {
+        let fault = |error| Fault::new(format!("read the statistics of {name}"), error);
+        let counters = if_supported(self.ethtool.statistics(name)).map_err(fault)?;
+        Ok(counters.unwrap_or_default())
     }
 
     /// Entries of the host's RFS table.

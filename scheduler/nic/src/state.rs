@@ -1,15 +1,16 @@
 //! What a network device is set to, as plain data. Unknown is `None`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use steer_topology::{CpuSet, QueueRef};
 
 use crate::device::Device;
 pub use crate::ethtool::features::Feature;
+pub use crate::ethtool::pause::Pause;
 pub use crate::ethtool::rings::{Coalesce, Rings};
 use crate::setting::Channels;
 
 /// The settings of one moment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NicState {
     /// Which device.
     pub device: Device,
@@ -48,7 +49,7 @@ pub struct NicState {
 }
 
 /// Channels in use, and the most a device can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelState {
     /// In use.
     pub now: Channels,
@@ -57,7 +58,7 @@ pub struct ChannelState {
 }
 
 /// A receive queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RxQueue {
     /// Its number.
     pub index: u32,
@@ -70,7 +71,7 @@ pub struct RxQueue {
 }
 
 /// A NAPI context's settings.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NapiState {
     /// Its number.
     pub id: u32,
@@ -85,7 +86,7 @@ pub struct NapiState {
 }
 
 /// A transmit queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TxQueue {
     /// Its number.
     pub index: u32,
@@ -94,7 +95,7 @@ pub struct TxQueue {
 }
 
 /// An interrupt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IrqState {
     /// Its number, which changes as devices come and go.
     pub number: u32,

@@ -6,7 +6,6 @@ mod timeline;
 
 use std::{
     mem::MaybeUninit,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -15,17 +14,30 @@ use steer_bpf::LoadedObserver;
 use steer_policy::{Plan, Settings};
 use steer_topology::{CpuSet, Machine, NetworkDevices};
 
+pub(crate) use crate::observe::report::Report;
 use crate::{
     cgroups,
     cli::ObserveArgs,
-    observe::{report::Report, timeline::Timeline},
+    observe::timeline::Timeline,
     preflight::{self, Need},
-    signals::{self, Flag},
+    signals::{self, wait},
     translate,
 };
 
 /// Measures for the requested time, then prints the report.
 pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
+    measure(args, |report| {
+        if args.json {
+            println!("{}", serde_json::to_string(report)?);
+        } else {
+            print!("{report}");
+        }
+        Ok(())
+    })
+}
+
+/// Measures for the requested time, then hands the report to `tell`.
+pub(crate) fn measure(args: &ObserveArgs, tell: impl FnOnce(&Report) -> Result<()>) -> Result<()> {
     preflight::check(Need::Tracing)?;
     let settings = Settings::default();
     settings.validate().map_err(|errors| anyhow!("{}", errors[0]))?;
@@ -62,21 +74,7 @@ pub(crate) fn run(args: &ObserveArgs) -> Result<()> {
     let after = observer.read(online.iter())?;
 
     let report = Report::new(&plan, args.cgroup.clone(), elapsed, &before, &after, timeline);
-    if args.json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print!("{report}");
-    }
+    tell(&report)?;
     wait(args.tail.map_or(Duration::ZERO, Duration::from), &shutdown);
     Ok(())
-}
-
-/// Sleeps for `time`, or until a signal arrives.
-fn wait(time: Duration, shutdown: &Flag) {
-    let start = Instant::now();
-    while !shutdown.raised()
-        && let Some(left) = time.checked_sub(start.elapsed())
-    {
-        thread::sleep(left.min(Duration::from_millis(100)));
-    }
 }

@@ -4,7 +4,7 @@ mod args;
 mod check;
 mod explain;
 mod live;
-mod load;
+pub(crate) mod load;
 mod process;
 mod show;
 mod threads;
@@ -15,6 +15,7 @@ use anyhow::Result;
 pub(crate) use args::{PolicyArg, PolicyCommand};
 pub(crate) use check::count;
 pub(crate) use live::LivePolicy;
+pub(crate) use threads::{LiveThread, class};
 
 /// A commented policy file that passes `policy check`.
 const EXAMPLE: &str = include_str!("example.toml");

@@ -8,24 +8,24 @@ use steer_bpf::{Threads, intf};
 
 /// One thread as the scheduler sees it.
 #[derive(Debug, Serialize)]
-pub(super) struct LiveThread {
+pub(crate) struct LiveThread {
     tid: u32,
-    name: String,
+    pub(crate) name: String,
     /// The CPU it runs on, or ran on last.
-    cpu: Option<u32>,
+    pub(crate) cpu: Option<u32>,
     /// Its class by traffic. A policy may declare another class.
-    class: &'static str,
+    pub(crate) class: &'static str,
     /// Estimated CPU cost of its recent long and short flows, in ns.
-    long_cost_ns: u64,
-    short_cost_ns: u64,
+    pub(crate) long_cost_ns: u64,
+    pub(crate) short_cost_ns: u64,
     /// Bytes of its last bursts, newest first.
-    last_bursts: Vec<u64>,
+    pub(crate) last_bursts: Vec<u64>,
     /// The CPU where softirq processes most of its long-flow packets.
-    home_cpu: Option<i32>,
+    pub(crate) home_cpu: Option<i32>,
     /// The CPU it was last sent to because of its packets.
-    target_cpu: Option<i32>,
+    pub(crate) target_cpu: Option<i32>,
     /// Whether it was sent away because its home CPU was full.
-    spilled: bool,
+    pub(crate) spilled: bool,
 }
 
 /// The threads of `pid`. `None` if no scx_steer is in force, or if the caller may not ask it.
@@ -48,11 +48,11 @@ pub(super) fn read(pid: NonZeroU32) -> Result<Option<Vec<LiveThread>>> {
 }
 
 impl LiveThread {
-    fn new(folder: &str, tid: u32, task: &intf::task_ctx) -> Self {
-        let read = |file: &str| fs::read_to_string(format!("{folder}/{tid}/{file}")).ok();
-        // proc_pid_stat(5): field 39, counted after the name, which may contain anything
-        let cpu = read("stat")
-            .and_then(|stat| stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok());
+    /// The thread `tid` below `folder`, the `task` folder of its process.
+    pub(crate) fn new(folder: &str, tid: u32, task: &intf::task_ctx) -> Self {
+        let place = format!("{folder}/{tid}");
+        let cpu = Self::cpu_of(&place);
+        let read = |file: &str| fs::read_to_string(format!("{place}/{file}")).ok();
         Self {
             tid,
             name: read("comm").unwrap_or_default().trim_end().to_owned(),
@@ -66,6 +66,13 @@ impl LiveThread {
             spilled: task.spilled,
         }
     }
+
+    /// The CPU that the thread at `place`, its folder in /proc, runs on or ran on last.
+    pub(crate) fn cpu_of(place: &str) -> Option<u32> {
+        let stat = fs::read_to_string(format!("{place}/stat")).ok()?;
+        // proc_pid_stat(5): field 39, counted after the name, which may contain anything
+        stat.rsplit_once(')')?.1.split_whitespace().nth(36)?.parse().ok()
+    }
 }
 
 /// The bursts on record, newest first.
@@ -76,7 +83,8 @@ fn bursts(task: &intf::task_ctx) -> Vec<u64> {
     older.take_while(|bytes| *bytes > 0).collect()
 }
 
-fn class(class: u8) -> &'static str {
+/// The name of a class.
+pub(crate) fn class(class: u8) -> &'static str {
     match u32::from(class) {
         intf::traffic_class_CLASS_LONG => "long",
         intf::traffic_class_CLASS_SHORT => "short",

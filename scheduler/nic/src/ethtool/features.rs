@@ -1,8 +1,9 @@
-//! Whether a device takes ntuple rules, and whether that can be changed.
+//! Features of a device: which are in force, and which can be changed.
 
+use std::collections::BTreeMap;
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Ethtool;
 use super::strings::StringSet;
@@ -13,7 +14,7 @@ const SET: u32 = 0x3b;
 const NTUPLE: &str = "rx-ntuple-filter";
 
 /// A feature of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feature {
     /// In force.
     pub on: bool,
@@ -24,16 +25,24 @@ pub struct Feature {
 impl Ethtool {
     /// Whether ntuple rules are taken; `None` if the kernel has no such feature.
     pub(crate) fn ntuple(&self, interface: &str) -> io::Result<Option<Feature>> {
-        let Some((block, bit, blocks)) = self.ntuple_bit(interface)? else { return Ok(None) };
+        Ok(self.features(interface)?.get(NTUPLE).copied())
+    }
+
+    /// All features, by the kernel's names (net/ethtool/common.c).
+    pub(crate) fn features(&self, interface: &str) -> io::Result<BTreeMap<String, Feature>> {
+        let names = self.strings(interface, StringSet::Features)?;
+        let blocks = names.len().div_ceil(32);
         let mut words = vec![0; 2 + 4 * blocks];
         words[0] = GET;
         words[1] = u32::try_from(blocks).map_err(io::Error::other)?;
         self.call(interface, &mut words)?;
-        let [available, _requested, active, never_changed] = words[2 + 4 * block..][..4] else {
-            return Err(io::Error::other("a short answer"));
+        let feature = |at: usize| {
+            let is = |word: usize| words[2 + 4 * (at / 32) + word] & (1 << (at % 32)) != 0;
+            let (available, active, never_changed) = (is(0), is(2), is(3));
+            Feature { on: active, fixed: !available || never_changed }
         };
-        let is = |bits: u32| bits & bit != 0;
-        Ok(Some(Feature { on: is(active), fixed: !is(available) || is(never_changed) }))
+        let named = names.into_iter().enumerate().filter(|(_, name)| !name.is_empty());
+        Ok(named.map(|(at, name)| (name, feature(at))).collect())
     }
 
     /// Takes ntuple rules, or does not.

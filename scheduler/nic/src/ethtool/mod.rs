@@ -3,9 +3,11 @@
 
 pub(crate) mod channels;
 pub(crate) mod features;
+pub(crate) mod pause;
 pub(crate) mod rings;
 pub(crate) mod rss;
 pub(crate) mod rules;
+pub(crate) mod statistics;
 pub(crate) mod strings;
 
 use std::io;

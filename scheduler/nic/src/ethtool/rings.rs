@@ -2,7 +2,7 @@
 
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Ethtool;
 
@@ -10,7 +10,7 @@ const GET_RINGS: u32 = 0x10;
 const GET_COALESCE: u32 = 0x0e;
 
 /// Descriptors in each ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rings {
     /// Of each receive queue.
     pub rx: u32,
@@ -23,7 +23,7 @@ pub struct Rings {
 }
 
 /// When the device interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coalesce {
     /// Microseconds after the first packet received.
     pub rx_usecs: u32,

@@ -9,11 +9,12 @@ const GET_COUNTS: u32 = 0x37;
 /// Words of a string.
 const STRING: usize = 8;
 /// Room for strings that a driver has more of by now than it said: it may change meanwhile.
-const SLACK: usize = 256;
+pub(super) const SLACK: usize = 256;
 
 /// What the strings name.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StringSet {
+    Statistics = 1,
     Features = 4,
 }
 
