@@ -12,6 +12,7 @@ mod cgroup_events;
 mod counters;
 pub mod intf;
 mod kernel_plan;
+mod limits;
 mod observer;
 mod origins;
 mod policies;
@@ -28,6 +29,7 @@ pub use buckets::bucket_floor;
 pub use cgroup_events::CgroupEvent;
 pub use counters::Counters;
 pub use kernel_plan::KernelPlan;
+pub use limits::Limit;
 pub use observer::{LoadedObserver, ObservedCgroup, Observer};
 pub use origins::Origins;
 #[cfg(feature = "testing")]

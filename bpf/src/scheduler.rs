@@ -19,6 +19,7 @@ use crate::{
     cgroup_events::CgroupEvents,
     counters::{self, Counters},
     intf,
+    limits::{self, Limit},
     origins::OriginMaps,
     swap,
 };
@@ -168,6 +169,19 @@ impl<'obj> Scheduler<'obj> {
     /// The kernel refused to read the counter map.
     pub fn counters(&self) -> Result<Counters> {
         counters::read(&self.skel.maps.counters)
+    }
+
+    /// The cgroups with a limit (cpu.max), and how often each was reached since attach.
+    ///
+    /// # Errors
+    /// The kernel refused to read the table.
+    pub fn limits(&self) -> Result<Vec<Limit>> {
+        limits::read(&self.skel.maps.groups)
+    }
+
+    /// Cgroups that found no place in the table. Their own weights and limits do not hold.
+    pub fn lost_cgroups(&self) -> u64 {
+        self.skel.maps.bss_data.as_ref().map_or(0, |bss| bss.groups_lost)
     }
 
     /// What was learned of the steering of NIC number `nic` of the plan.

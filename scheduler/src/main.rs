@@ -3,6 +3,7 @@
 mod cgroups;
 mod cli;
 mod doctor;
+mod limits;
 mod logging;
 mod nic;
 mod nics;

@@ -15,6 +15,7 @@ use steer_topology::{CpuSet, Machine, NetworkDevices};
 
 use crate::{
     cli::ScheduleArgs,
+    limits::LimitsStatus,
     nics::{self, Nics},
     policy::LivePolicy,
     preflight::{self, Need},
@@ -112,6 +113,7 @@ fn serve(
                     .map(|(id, nic)| NicStatus::new(nic, scheduler.steering(id)))
                     .collect(),
                 reserved_cpus: reserved_cpus(&scheduler, &plan).to_string(),
+                limits: LimitsStatus::now(&scheduler)?,
                 policy: policy.status(),
             };
             replies.send(Answer { decisions: scheduler.counters()?, status })?;

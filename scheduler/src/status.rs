@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use steer_bpf::{ProgramSize, Steering};
 use steer_policy::PlannedNic;
 
-use crate::{cli::StatusArgs, policy::count, preflight};
+use crate::{cli::StatusArgs, limits::LimitsStatus, policy::count, preflight};
 
 /// What is in force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,6 +31,7 @@ pub(crate) struct Status {
     pub(crate) nics: Vec<NicStatus>,
     /// The CPUs now reserved for short-flow threads, such as `0-3,8`.
     pub(crate) reserved_cpus: String,
+    pub(crate) limits: LimitsStatus,
     pub(crate) policy: PolicyStatus,
 }
 
@@ -144,6 +145,7 @@ impl Status {
         if !self.reserved_cpus.is_empty() {
             writeln!(out, "reserved for short flows now: CPUs {}", self.reserved_cpus)?;
         }
+        self.limits.write(&mut out)?;
         self.policy.write(&mut out)?;
         Ok(out)
     }
