@@ -2,13 +2,16 @@
 
 mod cgroups;
 mod cli;
+mod generate;
 mod logging;
+mod metrics;
 mod nic;
 mod nics;
 mod observe;
 mod policy;
 mod preflight;
 mod schedule;
+mod service;
 mod settings;
 mod signals;
 mod stats;
@@ -29,7 +32,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("scx_steer: {error:#}");
-            ExitCode::FAILURE
+            schedule::exit_code(&error)
         }
     }
 }
@@ -42,6 +45,8 @@ fn run(cli: Cli) -> Result<()> {
         Some(Command::Policy(command)) => policy::run(&command),
         Some(Command::Nic(command)) => nic::run(&command),
         Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Metrics(args)) => metrics::run(&args),
+        Some(Command::Generate(args)) => generate::run(&args),
         None if cli.schedule.help_stats => stats::describe(),
         None => match cli.schedule.monitor {
             Some(interval) => stats::monitor(interval.into(), &signals::on_shutdown()?),

@@ -32,8 +32,7 @@ pub(crate) fn in_force() -> Option<String> {
 }
 
 /// include/uapi/linux/capability.h
-const CAPABILITIES: [(u32, &str); 3] =
-    [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
+const CAPABILITIES: [(u32, &str); 2] = [(38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
 struct Host {
     root: PathBuf,
