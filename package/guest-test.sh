@@ -1,0 +1,119 @@
+#!/bin/bash
+# Runs in the guest of guest.sh as a service: the life of scx_steer.service, step by step.
+# shellcheck disable=SC2317
+set -u
+STATE=/sys/kernel/sched_ext
+
+fail() {
+	echo "FAILED: $*"
+	journalctl -b --no-pager -u scx_steer -u scx_steer-metrics | tail -n 60
+	exit 1
+}
+
+# in_force: exactly one scheduler is loaded, and it is ours
+in_force() {
+	[ "$(cat $STATE/state)" = enabled ] && [[ "$(cat $STATE/root/ops)" == scx_steer* ]] &&
+		[ "$(pgrep -c -f '^/usr/bin/scx_steer *$')" = 1 ]
+}
+
+# until COMMAND...: waits for it; the guest may be slow
+until_true() {
+	for _ in $(seq 600); do
+		if "$@" >/dev/null 2>&1; then return 0; fi
+		sleep 0.5
+	done
+	fail "never came true: $*"
+}
+
+off() { [ "$(cat $STATE/state)" = disabled ]; }
+pid() { systemctl show -P MainPID scx_steer; }
+restarts() { systemctl show -P NRestarts scx_steer; }
+restarted() { [ "$(restarts)" -gt "$before" ] && in_force; }
+say() { echo "\$ $*"; "$@" 2>&1 || fail "$*"; }
+
+echo "== starts at boot"
+until_true in_force
+say systemctl is-active scx_steer
+say scx_steer status
+started=$(systemctl show -P ExecMainStartTimestampMonotonic scx_steer)
+active=$(systemctl show -P ActiveEnterTimestampMonotonic scx_steer)
+echo "from the start of the program until it is in force: $(((active - started) / 1000)) ms"
+say sh -c "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
+
+echo "== metrics, without privileges"
+until_true curl -sf http://127.0.0.1:9954/metrics
+say sh -c 'curl -s http://127.0.0.1:9954/metrics | grep -E "^scx_steer_(in_force|up|cpus) "'
+[ "$(curl -s http://127.0.0.1:9954/metrics | grep -c '^scx_steer_up 1$')" = 1 ] || fail "metrics: no answer"
+
+echo "== the score of the units"
+say sh -c 'systemd-analyze security --no-pager | grep -E "^UNIT|scx_steer"'
+
+echo "== another user cannot ask"
+setpriv --reuid nobody --regid nogroup --clear-groups scx_steer status && fail "nobody got an answer"
+
+echo "== a policy file, and its reload"
+printf '[[rule]]\ncgroup = "system.slice"\nclass = "short"\n' >/etc/scx_steer/policy.d/50-a.toml
+until_true sh -c 'scx_steer status | grep -q "policy: 1 rule"'
+say systemctl reload scx_steer
+say scx_steer status
+
+echo "== killed: started again, NIC settings are put back"
+before=$(restarts)
+say systemctl kill -s KILL scx_steer
+until_true restarted
+say journalctl --no-pager -o cat -u scx_steer -g 'put back|went back'
+
+echo "== hangs: the watchdog ends it, and it is started again"
+before=$(restarts)
+kill -STOP "$(pid)"
+until_true restarted
+say journalctl --no-pager -o cat -u scx_steer -g 'Watchdog timeout'
+
+echo "== ejected by the kernel: the dump is kept, exit code 3, started again"
+before=$(restarts)
+# A real-time hog keeps CPU 1 from a thread that may run nowhere else: nothing can save that one.
+echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+taskset -c 1 sh -c 'while :; do :; done' &
+starved=$!
+sleep 1
+chrt -f 50 taskset -c 1 sh -c 'while :; do :; done' &
+hog=$!
+until_true sh -c 'journalctl -u scx_steer | grep -q "runnable task stall"'
+kill "$hog" "$starved"
+echo 950000 >/proc/sys/kernel/sched_rt_runtime_us
+until_true restarted
+say sh -c 'journalctl --no-pager -o cat -u scx_steer | grep -E "DEBUG DUMP|was in force and|status=3"'
+
+echo "== ended by hand (SysRq-S): stays off"
+echo S >/proc/sysrq-trigger
+until_true off
+sleep 7
+off || fail "it came back"
+say systemctl show -P Result -P ActiveState scx_steer
+say systemctl start scx_steer
+until_true in_force
+
+echo "== a second one refuses"
+scx_steer && fail "two schedulers"
+in_force || fail "the first has gone"
+
+echo "== upgraded: restarted, settings kept"
+old=$(pid)
+say dpkg -i /root/new.deb
+until_true in_force
+[ "$(pid)" != "$old" ] || fail "the old program still runs"
+say dpkg-query -W -f '${Version}\n' scx-steer
+[ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
+until_true sh -c 'scx_steer status | grep -q "policy: 1 rule"'
+say systemctl is-enabled scx_steer
+
+echo "== removed: the kernel's scheduler is in force, the policy file stays"
+say dpkg --remove scx-steer
+until_true off
+pgrep -f /usr/bin/scx_steer && fail "a process is left"
+[ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
+systemctl is-enabled scx_steer 2>/dev/null && fail "it is still enabled"
+
+echo "== the kernel's complaints"
+dmesg | grep -E 'WARNING:|BUG:|Oops' && fail "the kernel complains"
+echo "ALL PASSED"
