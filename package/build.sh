@@ -22,7 +22,8 @@ target/release/scx_steer generate --date "$DAY" "$STAGE"
 	printf '# NAME\n\nscx_steer-policy - files that say how scx_steer treats cgroups\n\n# DESCRIPTION\n'
 	sed -e 1d -e 's/^##/#/' docs/policy.md
 } | lowdown -s -tman --parse-no-intraemph -m title:scx_steer-policy -m section:5 -m date:"$DAY" \
-	-m source:"scx_steer $version" -m volume:scx_steer >"$STAGE/man/scx_steer-policy.5"
+	-m source:"scx_steer $version" -m volume:scx_steer |
+	sed 's/\\fC/\\fB/g' >"$STAGE/man/scx_steer-policy.5"
 # the completion of bash is found by the program's name
 mv "$STAGE/completions/scx_steer.bash" "$STAGE/completions/scx_steer"
 gzip -9n "$STAGE"/man/*
@@ -40,6 +41,8 @@ cargo cyclonedx --quiet --format json --override-filename sbom.cdx \
 mv scheduler/sbom.cdx.json "$STAGE/"
 find . -name sbom.cdx.json -not -path './target/*' -delete
 
+# cargo-deb strips the program by itself
+strip -o "$STAGE/scx_steer" target/release/scx_steer
 cargo deb --quiet --no-build -p scx_steer --output "$OUT/"
 cargo generate-rpm -p scheduler --payload-compress xz --output "$OUT/"
 (cd "$OUT" && sha256sum ./*.deb ./*.rpm)

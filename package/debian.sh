@@ -18,8 +18,8 @@ tar=$PWD/target/tools/debian-13$(printf -- '-%s' "$@").tar
 if [ ! -e "$tar" ]; then
 	mkdir -p target/tools
 	mmdebstrap --quiet --variant=apt --keyring="$KEYRING" --include="$(IFS=,; echo "$*")" \
-		trixie "$tar.new" "$mirror"
-	mv "$tar.new" "$tar"
+		trixie "${tar%.tar}.new.tar" "$mirror"
+	mv "${tar%.tar}.new.tar" "$tar"
 fi
 mkdir -p "$root"
 tar -C "$root" -xf "$tar"

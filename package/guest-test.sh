@@ -25,11 +25,15 @@ until_true() {
 	fail "never came true: $*"
 }
 
+# what the mode rfs sets on the guest's NIC
+rps() { cat /proc/sys/net/core/rps_sock_flow_entries /sys/class/net/eth0/queues/rx-0/rps_{cpus,flow_cnt} | xargs; }
+same() { [ "$(rps)" = "$1" ]; }
 off() { [ "$(cat $STATE/state)" = disabled ]; }
 pid() { systemctl show -P MainPID scx_steer; }
 restarts() { systemctl show -P NRestarts scx_steer; }
 restarted() { [ "$(restarts)" -gt "$before" ] && in_force; }
 say() { echo "\$ $*"; "$@" 2>&1 || fail "$*"; }
+run() { echo "\$ $1"; bash -c "$1" 2>&1 || fail "$1"; }
 
 echo "== starts at boot"
 until_true in_force
@@ -38,30 +42,50 @@ say scx_steer status
 started=$(systemctl show -P ExecMainStartTimestampMonotonic scx_steer)
 active=$(systemctl show -P ActiveEnterTimestampMonotonic scx_steer)
 echo "from the start of the program until it is in force: $(((active - started) / 1000)) ms"
-say sh -c "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
+run "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
 
 echo "== metrics, without privileges"
 until_true curl -sf http://127.0.0.1:9954/metrics
-say sh -c 'curl -s http://127.0.0.1:9954/metrics | grep -E "^scx_steer_(in_force|up|cpus) "'
+run 'curl -s http://127.0.0.1:9954/metrics | grep -E "^scx_steer_(in_force|up|cpus) "'
 [ "$(curl -s http://127.0.0.1:9954/metrics | grep -c '^scx_steer_up 1$')" = 1 ] || fail "metrics: no answer"
 
 echo "== the score of the units"
-say sh -c 'systemd-analyze security --no-pager | grep -E "^UNIT|scx_steer"'
+run 'systemd-analyze security --no-pager | grep -E "^UNIT|scx_steer"'
 
 echo "== another user cannot ask"
 setpriv --reuid nobody --regid nogroup --clear-groups scx_steer status && fail "nobody got an answer"
 
 echo "== a policy file, and its reload"
 printf '[[rule]]\ncgroup = "system.slice"\nclass = "short"\n' >/etc/scx_steer/policy.d/50-a.toml
+say cat /etc/scx_steer/policy.d/50-a.toml
 until_true sh -c 'scx_steer status | grep -q "policy: 1 rule"'
 say systemctl reload scx_steer
 say scx_steer status
 
-echo "== killed: started again, NIC settings are put back"
+echo "== NIC settings with the service"
+for module in failover net_failover virtio_net; do insmod "/root/$module.ko" || fail "$module"; done
+until_true test -e /sys/class/net/eth0
+until_true sh -c 'scx_steer status | grep -q "NIC eth0"'
+mkdir -p /etc/systemd/system/scx_steer.service.d
+cat >/etc/systemd/system/scx_steer.service.d/nic.conf <<'END'
+[Service]
+ExecStartPost=+/usr/bin/scx_steer nic apply --mode rfs
+END
+systemctl daemon-reload
+original=$(rps)
+say cat /etc/systemd/system/scx_steer.service.d/nic.conf
+say systemctl restart scx_steer
+until_true in_force
+applied=$(rps)
+say scx_steer nic status
+[ "$applied" != "$original" ] || fail "nothing was applied"
+
+echo "== killed: started again, NIC settings are put back and set again"
 before=$(restarts)
-say systemctl kill -s KILL scx_steer
+say kill -KILL "$(pid)"
 until_true restarted
-say journalctl --no-pager -o cat -u scx_steer -g 'put back|went back'
+run 'journalctl --no-pager -o cat -u scx_steer | grep -E "status=9|went back|Scheduled" | tail -n 3'
+until_true same "$applied"
 
 echo "== hangs: the watchdog ends it, and it is started again"
 before=$(restarts)
@@ -82,7 +106,7 @@ until_true sh -c 'journalctl -u scx_steer | grep -q "runnable task stall"'
 kill "$hog" "$starved"
 echo 950000 >/proc/sys/kernel/sched_rt_runtime_us
 until_true restarted
-say sh -c 'journalctl --no-pager -o cat -u scx_steer | grep -E "DEBUG DUMP|was in force and|status=3"'
+run 'journalctl --no-pager -o cat -u scx_steer | grep -E "DEBUG DUMP|was in force and|status=3"'
 
 echo "== ended by hand (SysRq-S): stays off"
 echo S >/proc/sysrq-trigger
@@ -106,11 +130,13 @@ say dpkg-query -W -f '${Version}\n' scx-steer
 [ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
 until_true sh -c 'scx_steer status | grep -q "policy: 1 rule"'
 say systemctl is-enabled scx_steer
+until_true same "$applied"
 
 echo "== removed: the kernel's scheduler is in force, the policy file stays"
 say dpkg --remove scx-steer
 until_true off
 pgrep -f /usr/bin/scx_steer && fail "a process is left"
+same "$original" || fail "the NIC is set to $(rps), and was $original"
 [ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
 systemctl is-enabled scx_steer 2>/dev/null && fail "it is still enabled"
 

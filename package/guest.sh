@@ -17,19 +17,20 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 
-package/debian.sh "$root" systemd-sysv util-linux procps curl
+package/debian.sh "$root" systemd-sysv util-linux procps curl kmod
 cp "$OUT"/scx-steer_*-1_amd64.deb "$root/root/old.deb"
 # the next version, for the upgrade
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) \
 	cargo deb --quiet --no-build -p scx_steer --deb-revision 2 --output "$root/root/new.deb" >/dev/null
 cp "$kernel/config" "$root/boot/config-$release"
 cp package/guest-test.sh "$root/root/test.sh"
+cp "$kernel"/*.ko "$root/root/"
 mount -t proc proc "$root/proc"
-trap 'umount "$root/proc" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
 {
 	echo "== install"
 	echo "\$ sudo apt-get install ./scx-steer.deb"
-	chroot "$root" sh -c 'cd /root && cp old.deb scx-steer.deb && apt-get update -q=2 >/dev/null && apt-get install -q=2 -y --no-install-recommends ./scx-steer.deb' 2>&1 |
+	chroot "$root" sh -c 'cd /root && cp old.deb scx-steer.deb && apt-get update -q=2 >/dev/null && apt-get install -q=2 -y -o Dpkg::Use-Pty=0 --no-install-recommends ./scx-steer.deb' 2>&1 |
 		grep -vE '^(debconf|\(Reading)'
 	echo "\$ scx_steer --version"
 	chroot "$root" scx_steer --version
@@ -61,6 +62,7 @@ rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/loc
 timeout --foreground "$PATIENCE" "$QEMU/usr/bin/qemu-system-x86_64" -L "$QEMU/usr/share/qemu" -L /usr/share/seabios \
 	-nodefaults -no-user-config -no-reboot -display none -monitor none -serial stdio \
 	-machine q35 -m 3G -smp 2 -accel tcg,thread=multi -cpu max \
+	-netdev user,id=net0 -device virtio-net-pci,netdev=net0,romfile= \
 	-kernel "$kernel/vmlinuz" -initrd "$work/root.cpio.gz" \
 	-append "console=ttyS0 quiet tsc=reliable systemd.show_status=no systemd.journald.forward_to_console=no rdinit=/init" \
 	</dev/null | tr -d '\r' >"$work/console" || true

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
-package/debian.sh "$root" man-db
+package/debian.sh "$root" man-db systemd-standalone-sysusers
 
 in_root() {
 	echo "\$ $*"
@@ -20,7 +20,7 @@ mount --make-rslave "$root/sys"
 trap 'umount "$root/proc"; umount -R "$root/sys"; rm -rf "$work"' EXIT
 
 echo "== a clean Debian 13 root"
-in_root sh -c 'apt-get update -q=2 >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends /root/scx-steer.deb >/dev/null'
+in_root sh -c 'apt-get update -q=2 >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -q -y -o Dpkg::Use-Pty=0 --no-install-recommends /root/scx-steer.deb >/dev/null'
 in_root dpkg-query -W -f '${Package} ${Version} ${Installed-Size} KiB\n' scx-steer
 in_root scx_steer --version
 in_root sh -c 'scx_steer topology | head -n 3'
