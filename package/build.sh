@@ -11,7 +11,7 @@ STAGE=target/package
 OUT=target/packages
 PATH=$PWD/target/tools/bin:$PATH
 
-cargo build --release -p scx_steer
+cargo build --quiet --release -p scx_steer
 rm -rf "$STAGE" "$OUT"
 mkdir -p "$STAGE" "$OUT"
 version=$(cargo pkgid -p scx_steer | sed 's/.*[#@]//')

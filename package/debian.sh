@@ -14,10 +14,10 @@ mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | awk -
 	/^deb / { sub(/\[[^]]*\] */, ""); if ($3 == suite) { print $2; exit } }')
 [ -n "$mirror" ] || { echo "no package source in /etc/apt serves $release: add one" >&2; exit 1; }
 
-tar=$PWD/target/tools/debian-13$(printf -- '-%s' "$@").tar
+tar=$PWD/target/tools/debian-13${1:+$(printf -- '-%s' "$@")}.tar
 if [ ! -e "$tar" ]; then
 	mkdir -p target/tools
-	mmdebstrap --quiet --variant=apt --keyring="$KEYRING" --include="$(IFS=,; echo "$*")" \
+	mmdebstrap --quiet --variant=apt --keyring="$KEYRING" ${1:+--include="$(IFS=,; echo "$*")"} \
 		trixie "${tar%.tar}.new.tar" "$mirror"
 	mv "${tar%.tar}.new.tar" "$tar"
 fi

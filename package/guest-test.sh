@@ -121,6 +121,37 @@ echo "== a second one refuses"
 scx_steer && fail "two schedulers"
 in_force || fail "the first has gone"
 
+echo "== a tenant that pretends to have long flows gains no CPU"
+# both with two threads on CPU 0: one only computes, the other sends to itself in bursts of 1 MiB
+say systemd-run -q --unit honest taskset -c 0 sh -c 'while :; do :; done & while :; do :; done'
+say systemd-run -q --unit pretends taskset -c 0 perl /root/tenant.pl
+sleep 30
+flows=$(curl -s http://127.0.0.1:9954/metrics | sed -n 's/^scx_steer_flows_total{class="long"} //p')
+honest=$(systemctl show -P CPUUsageNSec honest)
+pretends=$(systemctl show -P CPUUsageNSec pretends)
+systemctl stop honest pretends
+echo "flows that became long: $flows"
+echo "CPU time of the pretender per CPU time of the honest one: $((pretends * 100 / honest)) %"
+[ "$flows" -gt 0 ] || fail "no flow became long"
+[ $((pretends * 100 / honest)) -le 115 ] || fail "pretending pays"
+
+echo "== in a container with the two capabilities of the DaemonSet"
+systemctl stop scx_steer
+until_true off
+mkdir -p /run/bundle/rootfs
+mount --bind / /run/bundle/rootfs
+cp /root/container.json /run/bundle/config.json
+crun run --bundle /run/bundle scx >/run/container.log 2>&1 &
+until_true in_force
+say crun exec scx scx_steer status
+run 'grep -h ^Cap /proc/$(pgrep -f "^/usr/bin/scx_steer *$")/status'
+cat /run/container.log
+say crun kill scx TERM
+until_true off
+umount /run/bundle/rootfs
+say systemctl start scx_steer
+until_true in_force
+
 echo "== upgraded: restarted, settings kept"
 old=$(pid)
 say dpkg -i /root/new.deb

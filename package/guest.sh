@@ -17,14 +17,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 
-package/debian.sh "$root" systemd-sysv util-linux procps curl kmod
+package/debian.sh "$root" systemd-sysv util-linux procps curl kmod crun
 cp "$OUT"/scx-steer_*-1_amd64.deb "$root/root/old.deb"
 # the next version, for the upgrade
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) \
 	cargo deb --quiet --no-build -p scx_steer --deb-revision 2 --output "$root/root/new.deb" >/dev/null
 cp "$kernel/config" "$root/boot/config-$release"
 cp package/guest-test.sh "$root/root/test.sh"
-cp "$kernel"/*.ko "$root/root/"
+cp "$kernel"/*.ko deploy/kubernetes/container.json package/tenant.pl "$root/root/"
 mount -t proc proc "$root/proc"
 trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
 {

@@ -33,7 +33,7 @@ for page in "8 scx_steer" "5 scx_steer-policy" "1 scx_steer-status"; do
 done
 in_root getent passwd scx_steer
 in_root dpkg --purge scx-steer
-left=$(chroot "$root" sh -c 'find / -xdev -name "*scx*" -not -path "/proc/*" -not -path "/root/*" -not -path "/var/lib/dpkg/*" -not -path "/etc/scx_steer*"')
+left=$(chroot "$root" sh -c 'find / -xdev -name "*scx*" -not -path "/proc/*" -not -path "/root/*" -not -path "/var/lib/dpkg/*" -not -path "/var/cache/man/*" -not -path "/etc/scx_steer*"')
 [ -z "$left" ] || { echo "a purge leaves: $left" >&2; exit 1; }
 [ -e "$root/etc/scx_steer/policy.d/50-example.toml" ] || { echo "a purge removed a policy file" >&2; exit 1; }
 echo "a purge leaves nothing but the administrator's policy files"

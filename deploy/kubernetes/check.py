@@ -1,6 +1,7 @@
 """Checks what is deployed on Kubernetes: valid for the API, the chart and the Kustomize base alike, and
 no more privileges than docs/operating.md states."""
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -82,6 +83,13 @@ def unprivileged(daemonset):
             assert mount["name"] not in hosts or mount["readOnly"] is True, mount
     assert added == {"scheduler": ["BPF", "PERFMON"], "metrics": []}, added
     assert not pod.get("hostPID") and not pod.get("hostIPC")
+    # the container that package/guest.sh starts has the same
+    bundle = json.loads((HERE / "container.json").read_text())
+    capabilities = bundle["process"]["capabilities"]
+    assert {name: ["CAP_BPF", "CAP_PERFMON"] for name in capabilities} == capabilities
+    mounted = {mount["destination"] for mount in bundle["mounts"]}
+    wanted = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
+    assert wanted <= mounted and mounted - wanted == {"/proc", "/dev", "/sys"}, mounted
     print("ok: not privileged; capabilities BPF and PERFMON; host paths are read-only")
 
 
