@@ -5,7 +5,7 @@ PACKAGES := chromium clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib
 	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 tcc \
 	util-linux xz-utils
 # what `make packages` and its checks need beyond PACKAGES
-PACKAGING := lintian rpmlint rpm lowdown man-db mmdebstrap debian-archive-keyring
+PACKAGING := binutils debian-archive-keyring lintian lowdown man-db mmdebstrap python3-venv rpm rpmlint
 DEMO     := target/demo
 BENCH    := target/release/steer-bench
 QUICK    := target/quick.log
@@ -69,6 +69,7 @@ packages: setup
 
 packages-check: packages
 	package/check.sh
+	deploy/kubernetes/check.sh
 
 packages-guest: packages build
 	$(BENCH) kernel fetch 6.18

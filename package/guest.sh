@@ -65,7 +65,7 @@ timeout --foreground "$PATIENCE" "$QEMU/usr/bin/qemu-system-x86_64" -L "$QEMU/us
 	-netdev user,id=net0 -device virtio-net-pci,netdev=net0,romfile= \
 	-kernel "$kernel/vmlinuz" -initrd "$work/root.cpio.gz" \
 	-append "console=ttyS0 quiet tsc=reliable systemd.show_status=no systemd.journald.forward_to_console=no rdinit=/init" \
-	</dev/null | tr -d '\r' >"$work/console" || true
+	</dev/null | stdbuf -oL tr -d '\r' >"$work/console" || true
 sed -n '/^== /,$p' "$work/console" >>"$LOG"
 cat "$LOG"
 grep -q '^ALL PASSED$' "$LOG" || { tail -n 20 "$work/console" >&2; echo "the guest did not pass" >&2; exit 1; }

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 venv=target/tools/kubernetes
 if [ ! -e "$venv/installed" ]; then
 	python3 -m venv "$venv"
-	"$venv/bin/pip" install -q helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 pyyaml==6.0.2
+	"$venv/bin/pip" install -q helm-python-sdk==0.2.2 kubernetes-validate==1.37.0 pyyaml==6.0.4
 	touch "$venv/installed"
 fi
 exec "$venv/bin/python" deploy/kubernetes/check.py
