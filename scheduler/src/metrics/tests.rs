@@ -46,6 +46,8 @@ fn answer() -> Answer {
         pid: 42,
         in_force_s: 7,
         loads: 2,
+        left_early: 1,
+        programs: Vec::new(),
         cpus: 4,
         caches: 2,
         nics: vec![nic("eth\"0\"", Steering::Follows), nic("eth1", Steering::Unknown)],
