@@ -153,7 +153,7 @@ until_true off
 pgrep -f /usr/bin/scx_steer && fail "a process is left"
 same "$original" || fail "the NIC is set to $(rps), and was $original"
 [ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
-systemctl is-enabled scx_steer 2>/dev/null && fail "it is still enabled"
+systemctl is-enabled scx_steer >/dev/null 2>&1 && fail "it is still enabled"
 
 echo "== in a container with the two capabilities of the DaemonSet"
 cp /root/scx_steer /usr/bin/
