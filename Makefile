@@ -4,11 +4,14 @@
 PACKAGES := chromium clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib1g-dev libhwloc-dev \
 	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 tcc \
 	util-linux xz-utils
+# what `make packages` and its checks need beyond PACKAGES
+PACKAGING := binutils debian-archive-keyring lintian lowdown man-db mmdebstrap python3-venv rpm rpmlint
 DEMO     := target/demo
 BENCH    := target/release/steer-bench
 QUICK    := target/quick.log
 
-.PHONY: help quick check demo test lab contracts build setup fmt clean
+.PHONY: help quick check demo test lab contracts build packages packages-check packages-guest setup fmt \
+	clean
 
 help:
 	@echo "make quick  tests that need neither root nor the lab, about 1 minute once built: after each change"
@@ -18,6 +21,9 @@ help:
 	@echo "make test   all tests, on both kernels, about 1 hour: before a release"
 	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, about 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"
+	@echo "make packages        scx_steer as .deb and .rpm in target/packages, about 10 minutes the first time"
+	@echo "make packages-check  lint them, build them twice, install and run them in a Debian 13 root"
+	@echo "make packages-guest  install, kill, upgrade and remove the service in a guest with systemd"
 	@echo "make fmt    format Rust and C"
 	@echo "CONTRIBUTING.md says more."
 
@@ -47,6 +53,7 @@ contracts: build
 # deterministic tier.
 test: build
 	$(BENCH) kernel fetch 6.18
+	package/prometheus.sh
 	STEER_LAB=1 cargo test --release --workspace --no-fail-fast
 	$(BENCH) lab test --kernel 6.18
 	$(BENCH) lab test --kernel 7.2
@@ -54,6 +61,19 @@ test: build
 
 build: setup
 	cargo build --release --workspace
+
+packages: setup
+	@experiments/lab/setup.sh $(PACKAGES) $(PACKAGING)
+	@package/tools.sh
+	package/build.sh
+
+packages-check: packages
+	package/check.sh
+	deploy/kubernetes/check.sh
+
+packages-guest: packages build
+	$(BENCH) kernel fetch 6.18
+	package/guest.sh
 
 # If everything is installed, this does nothing and needs no root.
 setup:

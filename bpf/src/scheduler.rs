@@ -8,9 +8,10 @@ use libbpf_rs::{
     query::{ProgInfoIter, ProgInfoQueryOptions},
     skel::Skel,
 };
+use log::warn;
 use scx_utils::{
-    ScxExitKind, UserExitInfo, compat, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load,
-    scx_ops_open, uei_exited, uei_report,
+    ScxExitKind, compat, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
+    uei_exited, uei_read,
 };
 use serde::{Deserialize, Serialize};
 
@@ -235,17 +236,24 @@ impl<'obj> Scheduler<'obj> {
         uei_exited!(&self.skel, uei)
     }
 
-    /// Takes the scheduler out of force and reports why it ended.
+    /// Takes the scheduler out of force and reports why it ended. If the kernel left a dump, that
+    /// goes to stderr.
     ///
     /// # Errors
-    /// It ended by an error: a bug, a stall, a lost CPU.
+    /// It ended by an error: a bug, a stall, a lost CPU. That an administrator ended it (SysRq-S) is
+    /// none.
     pub fn detach(mut self) -> Result<Exit> {
         self.link = None;
-        let exit: UserExitInfo = uei_report!(&self.skel, uei)?;
+        let exit = uei_read!(&self.skel, uei);
         let data = self.skel.maps.data_data.as_ref().context("the object has no .data")?;
+        let kind = data.uei.kind;
+        match exit.report() {
+            Err(error) if kind == ScxExitKind::SysRq as i32 => warn!("{error:#}"),
+            reported => reported?,
+        }
         Ok(match exit.should_restart() {
             false => Exit::Unloaded,
-            true if data.uei.kind == ScxExitKind::UnregBPF as i32 => Exit::BeforeCpuLeft,
+            true if kind == ScxExitKind::UnregBPF as i32 => Exit::BeforeCpuLeft,
             true => Exit::CpusChanged,
         })
     }

@@ -7,6 +7,8 @@ use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
 use crate::{
     doctor::DoctorArgs,
+    generate::GenerateArgs,
+    metrics::MetricsArgs,
     nic::NicCommand,
     policy::{PolicyArg, PolicyCommand},
     settings::SettingArgs,
@@ -22,7 +24,8 @@ use crate::{
 /// Threads that serve short RPCs get cores of their own. Everything else is scheduled fairly.
 ///
 /// Exit codes: 0 stopped by a signal, or the command succeeded; 1 an error, printed on stderr;
-/// 2 a bad command line.
+/// 2 a bad command line; 3 the scheduler was in force, and then the kernel ejected it or an error
+/// ended it: the reason and the kernel's dump are on stderr. A service manager restarts on 3.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -37,6 +40,7 @@ Examples:
   sudo scx_steer status                 what is in force, and which policy was refused
   sudo scx_steer top                    where threads and packets are now, and why
   sudo scx_steer doctor                 will it load here, and what does this host lose?
+  scx_steer metrics                     serve it to Prometheus on 127.0.0.1
   scx_steer topology                    what this machine looks like to the scheduler
   scx_steer policy check                check the policy files
   sudo scx_steer observe --duration 10  measure placement under whatever scheduler is in force
@@ -107,6 +111,11 @@ pub(crate) enum Command {
     /// Say, plan, set and put back on which CPUs NICs are served. Needs no sched_ext.
     #[command(subcommand)]
     Nic(NicCommand),
+    /// Serve what the running instance counts to Prometheus. Needs no root.
+    Metrics(MetricsArgs),
+    /// Write man pages and shell completions into a folder, for packages.
+    #[command(hide = true)]
+    Generate(GenerateArgs),
 }
 
 /// Options of `status`.

@@ -3,14 +3,17 @@
 mod cgroups;
 mod cli;
 mod doctor;
+mod generate;
 mod limits;
 mod logging;
+mod metrics;
 mod nic;
 mod nics;
 mod observe;
 mod policy;
 mod preflight;
 mod schedule;
+mod service;
 mod settings;
 mod signals;
 mod stats;
@@ -28,13 +31,13 @@ use crate::cli::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // the doctor's code 1 means warnings
-    let failure = if matches!(cli.command, Some(Command::Doctor(_))) { 2 } else { 1 };
+    let doctor = matches!(cli.command, Some(Command::Doctor(_)));
     match run(cli) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("scx_steer: {error:#}");
-            ExitCode::from(failure)
+            // the doctor's code 1 means warnings
+            if doctor { ExitCode::from(2) } else { schedule::exit_code(&error) }
         }
     }
 }
@@ -49,6 +52,8 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Policy(command)) => policy::run(&command),
         Some(Command::Nic(command)) => nic::run(&command),
         Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Metrics(args)) => metrics::run(&args),
+        Some(Command::Generate(args)) => generate::run(&args),
         None if cli.schedule.help_stats => stats::describe(),
         None => match cli.schedule.monitor {
             Some(interval) => stats::monitor(interval.into(), &signals::on_shutdown()?),

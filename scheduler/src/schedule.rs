@@ -1,8 +1,10 @@
 //! Bare `scx_steer`: loads the scheduler, keeps it in force, unloads it.
 
 use std::{
+    fmt,
     mem::MaybeUninit,
-    process, thread,
+    process::{self, ExitCode},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -19,6 +21,7 @@ use crate::{
     nics::{self, Nics},
     policy::LivePolicy,
     preflight::{self, Need},
+    service::Service,
     signals::{self, Flag},
     stats::{self, Answer},
     status::{NicStatus, Status},
@@ -48,9 +51,14 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
         });
     }
     let mut policy = LivePolicy::load(args.policy.policy.clone(), settings, signals::on_reload()?)?;
+    let mut service = Service::new();
     let (mut loads, mut left_early) = (1, 0);
     loop {
-        let exit = serve(args, &mut policy, &stats, (loads, left_early), &shutdown)?;
+        let lives = (loads, left_early);
+        let exit = match serve(args, &mut policy, &stats, lives, &shutdown, &mut service) {
+            Err(error) if service.was_ready() => return Err(error.context(Ended)),
+            exit => exit?,
+        };
         if exit == Exit::Unloaded || shutdown.raised() {
             return Ok(());
         }
@@ -60,6 +68,22 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
     }
 }
 
+/// Marks an error that ended a scheduler which was in force.
+#[derive(Debug)]
+struct Ended;
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("scx_steer was in force and has ended, the kernel's scheduler has taken over")
+    }
+}
+
+/// The exit code for an error: 3 if a scheduler was in force, so that a service manager loads it
+/// again; else 1: the same would happen again.
+pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
+    if error.is::<Ended>() { ExitCode::from(3) } else { ExitCode::FAILURE }
+}
+
 /// One life of the scheduler, from load to unload.
 fn serve(
     args: &ScheduleArgs,
@@ -67,6 +91,7 @@ fn serve(
     stats: &StatsServer<(), Answer>,
     (loads, left_early): (u64, u64),
     shutdown: &Flag,
+    service: &mut Service,
 ) -> Result<Exit> {
     // read before the machine: a CPU that comes or goes from here on restarts the scheduler
     let hotplug_seq = Scheduler::hotplug_seq()?;
@@ -82,7 +107,8 @@ fn serve(
         &translate::places(&policy.settings().placement),
         &translate::plan(&plan, &devices)?,
     )?;
-    info!("scx_steer is in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);
+    let in_force = format!("in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);
+    info!("scx_steer is {in_force}");
     nics::announce(&plan);
     let mut nics = Nics::new(devices);
     let programs = scheduler.programs()?;
@@ -92,11 +118,13 @@ fn serve(
     if policy.has_rules() {
         policy.apply(&mut scheduler, &plan)?;
     }
+    service.ready(&in_force);
 
     let loaded = Instant::now();
     let mut looked = loaded;
     let (replies, requests) = stats.channels();
     while !shutdown.raised() && !scheduler.exited() {
+        service.alive();
         let pause = if policy.has_rules() { FOLLOW_EVERY } else { LOOK_EVERY };
         if requests.recv_timeout(pause).is_ok() {
             let status = Status {
@@ -128,6 +156,9 @@ fn serve(
                 }
             }
         }
+    }
+    if shutdown.raised() {
+        service.stopping();
     }
     scheduler.detach()
 }

@@ -9,12 +9,12 @@ use scx_stats_derive::stat_doc;
 use serde::{Deserialize, Serialize};
 use steer_bpf::intf as c;
 
-use crate::{signals::Flag, status::Status};
+use crate::{metrics::Totals, signals::Flag, status::Status};
 
 /// Decisions since the last report.
 #[stat_doc]
 #[derive(Clone, Debug, Default, Serialize, Deserialize, Stats)]
-#[stat(top)]
+#[stat(top, _om_prefix = "scx_steer_")]
 pub(crate) struct Metrics {
     #[stat(desc = "Wake-ups of long-flow threads on their NIC-local home CPU")]
     pub(crate) long_home: u64,
@@ -79,6 +79,14 @@ pub(crate) struct Answer {
 }
 
 impl Metrics {
+    /// The decisions since the scheduler was loaded, and policy changes since the program started.
+    pub(crate) fn totals(answer: &Answer) -> Self {
+        let mut start = answer.clone();
+        start.decisions.fill(0);
+        start.status.policy = Default::default();
+        Self::between(&start, answer)
+    }
+
     fn between(before: &Answer, after: &Answer) -> Self {
         let n = |i: c::steer_counter| {
             after.decisions[i as usize].saturating_sub(before.decisions[i as usize])
@@ -151,7 +159,7 @@ impl Metrics {
 }
 
 /// What the statistics server serves: `top`, the decisions since the same reader's last request,
-/// and `status`.
+/// `totals`, the decisions since load, and `status`.
 pub(crate) fn server_data() -> StatsServerData<(), Answer> {
     let open: Box<dyn StatsOpener<(), Answer>> = Box::new(move |(requests, replies)| {
         requests.send(())?;
@@ -169,9 +177,14 @@ pub(crate) fn server_data() -> StatsServerData<(), Answer> {
         requests.send(())?;
         Ok(serde_json::to_value(replies.recv()?.status)?)
     });
+    let totals: Box<dyn StatsReaderSend<(), Answer>> = Box::new(|_, (requests, replies)| {
+        requests.send(())?;
+        Ok(serde_json::to_value(Totals::of(replies.recv()?)?)?)
+    });
     StatsServerData::new()
         .add_meta(Metrics::meta())
         .add_ops("top", StatsOps { open, close: None })
+        .add_stats("totals", totals)
         .add_stats("status", status)
 }
 

@@ -38,11 +38,11 @@ pub(crate) struct Status {
 /// A NIC with a known place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NicStatus {
-    name: String,
+    pub(crate) name: String,
     /// The CPUs near it, such as `0-3,8`.
-    local_cpus: String,
+    pub(crate) local_cpus: String,
     /// Whether its packets follow threads: `follows`, `fixed`, or `unknown` until a thread moved.
-    steering: Steering,
+    pub(crate) steering: Steering,
 }
 
 impl NicStatus {

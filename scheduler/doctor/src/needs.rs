@@ -6,8 +6,7 @@ use std::path::Path;
 use crate::root::Root;
 
 /// include/uapi/linux/capability.h
-const CAPABILITIES: [(u32, &str); 3] =
-    [(12, "CAP_NET_ADMIN"), (38, "CAP_PERFMON"), (39, "CAP_BPF")];
+const CAPABILITIES: [(u32, &str); 2] = [(38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
 pub(crate) const BTF: &str = "sys/kernel/btf/vmlinux";
 pub(crate) const SCHED_EXT: &str = "sys/kernel/sched_ext";

@@ -13,7 +13,7 @@ pub(crate) const BOUNDED: Row = Row {
     area: Area::Load,
     severity: Severity::Error,
     title: "No process here can have the capabilities that loading needs, not even root.",
-    looks: "CapBnd in /proc/self/status: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN; and \
+    looks: "CapBnd in /proc/self/status: CAP_BPF and CAP_PERFMON; and \
             /proc/self/uid_map, which shows a user namespace.",
     why: "Containers and services often run with fewer capabilities than the host, and capabilities \
           of a user namespace do not count for BPF. Run scx_steer on the host, or give the container \
@@ -43,7 +43,7 @@ pub(crate) const NOT_ROOT: Row = Row {
     severity: Severity::Note,
     title: "This user may not load BPF programs; root may.",
     looks: "CapEff in /proc/self/status.",
-    why: "Loading needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN: run scx_steer with sudo, or as a \
+    why: "Loading needs CAP_BPF and CAP_PERFMON: run scx_steer with sudo, or as a \
           service.",
     source: "man 7 capabilities, CAP_BPF and CAP_PERFMON",
     fix: "",

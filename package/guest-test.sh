@@ -1,0 +1,174 @@
+#!/bin/bash
+# Runs in the guest of guest.sh as a service: the life of scx_steer.service, step by step.
+# shellcheck disable=SC2317
+set -u
+STATE=/sys/kernel/sched_ext
+
+fail() {
+	echo "FAILED: $*"
+	journalctl -b --no-pager -u scx_steer -u scx_steer-metrics | tail -n 60
+	exit 1
+}
+
+# in_force: exactly one scheduler is loaded, and it is ours
+in_force() {
+	[ "$(cat $STATE/state)" = enabled ] && [[ "$(cat $STATE/root/ops)" == scx_steer* ]] &&
+		[ "$(pgrep -c -f '^/usr/bin/scx_steer *$')" = 1 ]
+}
+
+# until COMMAND...: waits for it; the guest may be slow
+until_true() {
+	for _ in $(seq 600); do
+		if "$@" >/dev/null 2>&1; then return 0; fi
+		sleep 0.5
+	done
+	fail "never came true: $*"
+}
+
+# what the mode rfs sets on the guest's NIC
+rps() { cat /proc/sys/net/core/rps_sock_flow_entries /sys/class/net/eth0/queues/rx-0/rps_{cpus,flow_cnt} | xargs; }
+same() { [ "$(rps)" = "$1" ]; }
+off() { [ "$(cat $STATE/state)" = disabled ]; }
+pid() { systemctl show -P MainPID scx_steer; }
+restarts() { systemctl show -P NRestarts scx_steer; }
+restarted() { [ "$(restarts)" -gt "$before" ] && in_force; }
+say() { echo "\$ $*"; "$@" 2>&1 || fail "$*"; }
+run() { echo "\$ $1"; bash -c "$1" 2>&1 || fail "$1"; }
+
+echo "== starts at boot"
+until_true in_force
+say systemctl is-active scx_steer
+say scx_steer status
+started=$(systemctl show -P ExecMainStartTimestampMonotonic scx_steer)
+active=$(systemctl show -P ActiveEnterTimestampMonotonic scx_steer)
+echo "from the start of the program until it is in force: $(((active - started) / 1000)) ms"
+run "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
+
+echo "== metrics, without privileges"
+until_true curl -sf http://127.0.0.1:9954/metrics
+run 'curl -s http://127.0.0.1:9954/metrics | grep -E "^scx_steer_(in_force|up|cpus) "'
+[ "$(curl -s http://127.0.0.1:9954/metrics | grep -c '^scx_steer_up 1$')" = 1 ] || fail "metrics: no answer"
+
+echo "== the score of the units"
+run 'systemd-analyze security --no-pager | grep -E "^UNIT|scx_steer"'
+
+echo "== another user cannot ask"
+setpriv --reuid nobody --regid nogroup --clear-groups scx_steer status && fail "nobody got an answer"
+
+echo "== a policy file, and its reload"
+printf '[[rule]]\ncgroup = "system.slice"\nclass = "short"\n' >/etc/scx_steer/policy.d/50-a.toml
+say cat /etc/scx_steer/policy.d/50-a.toml
+until_true sh -c 'scx_steer status | grep -q "policy: 1 rule"'
+say systemctl reload scx_steer
+say scx_steer status
+
+echo "== NIC settings with the service"
+for module in failover net_failover virtio_net; do insmod "/root/$module.ko" || fail "$module"; done
+until_true test -e /sys/class/net/eth0
+until_true sh -c 'scx_steer status | grep -q "NIC eth0"'
+mkdir -p /etc/systemd/system/scx_steer.service.d
+cat >/etc/systemd/system/scx_steer.service.d/nic.conf <<'END'
+[Service]
+ExecStartPost=+/usr/bin/scx_steer nic apply --mode rfs
+END
+systemctl daemon-reload
+original=$(rps)
+say cat /etc/systemd/system/scx_steer.service.d/nic.conf
+say systemctl restart scx_steer
+until_true in_force
+applied=$(rps)
+say scx_steer nic status
+[ "$applied" != "$original" ] || fail "nothing was applied"
+
+echo "== killed: started again, NIC settings are put back and set again"
+before=$(restarts)
+say kill -KILL "$(pid)"
+until_true restarted
+run 'journalctl --no-pager -o cat -u scx_steer | grep -E "status=9|went back|Scheduled" | tail -n 3'
+until_true same "$applied"
+
+echo "== hangs: the watchdog ends it, and it is started again"
+before=$(restarts)
+kill -STOP "$(pid)"
+until_true restarted
+run "journalctl --no-pager -o cat -u scx_steer | grep 'Watchdog timeout'"
+
+echo "== ejected by the kernel: the dump is kept, exit code 3, started again"
+before=$(restarts)
+# A real-time hog keeps CPU 1 from a thread that may run nowhere else: nothing can save that one.
+echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+taskset -c 1 sh -c 'while :; do :; done' &
+starved=$!
+sleep 1
+chrt -f 50 taskset -c 1 sh -c 'while :; do :; done' &
+hog=$!
+until_true sh -c 'journalctl -u scx_steer | grep -q "runnable task stall"'
+kill "$hog" "$starved"
+echo 950000 >/proc/sys/kernel/sched_rt_runtime_us
+until_true restarted
+run 'journalctl --no-pager -o cat -u scx_steer | grep -E "DEBUG DUMP|was in force and|status=3"'
+
+echo "== ended by hand (SysRq-S): stays off"
+echo S >/proc/sysrq-trigger
+until_true off
+sleep 7
+off || fail "it came back"
+say systemctl show -P Result -P ActiveState scx_steer
+say systemctl start scx_steer
+until_true in_force
+
+echo "== a second one refuses"
+scx_steer && fail "two schedulers"
+in_force || fail "the first has gone"
+
+echo "== a tenant that pretends to have long flows gains no CPU"
+# both with two threads on CPU 0: one only computes, the other sends to itself in bursts of 1 MiB
+run "systemd-run -q --unit honest taskset -c 0 sh -c 'while :; do :; done & while :; do :; done'"
+say systemd-run -q --unit pretends taskset -c 0 perl /root/tenant.pl
+sleep 30
+flows=$(curl -s http://127.0.0.1:9954/metrics | sed -n 's/^scx_steer_flows_total{class="long"} //p')
+honest=$(systemctl show -P CPUUsageNSec honest)
+pretends=$(systemctl show -P CPUUsageNSec pretends)
+systemctl stop honest pretends
+echo "flows that became long: $flows"
+echo "CPU time of the pretender per CPU time of the honest one: $((pretends * 100 / honest)) %"
+[ "$flows" -gt 0 ] || fail "no flow became long"
+[ $((pretends * 100 / honest)) -le 115 ] || fail "pretending pays"
+
+echo "== upgraded: restarted, settings kept"
+old=$(pid)
+say dpkg -i /root/new.deb
+until_true in_force
+[ "$(pid)" != "$old" ] || fail "the old program still runs"
+say dpkg-query -W -f '${Version}\n' scx-steer
+[ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
+until_true sh -c 'scx_steer status | grep -q "policy: 1 rule"'
+say systemctl is-enabled scx_steer
+until_true same "$applied"
+
+echo "== removed: the kernel's scheduler is in force, the policy file stays"
+cp /usr/bin/scx_steer /root/
+say dpkg --remove scx-steer
+until_true off
+pgrep -f /usr/bin/scx_steer && fail "a process is left"
+same "$original" || fail "the NIC is set to $(rps), and was $original"
+[ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
+systemctl is-enabled scx_steer >/dev/null 2>&1 && fail "it is still enabled"
+
+echo "== in a container with the two capabilities of the DaemonSet"
+cp /root/scx_steer /usr/bin/
+mkdir -p /run/bundle/rootfs
+mount --bind / /run/bundle/rootfs
+cp /root/container.json /run/bundle/config.json
+# without pivot_root, which cannot leave this guest's initramfs
+crun run --no-pivot --bundle /run/bundle scx >/run/container.log 2>&1 &
+until_true in_force
+say crun exec scx scx_steer status
+run 'grep -h ^Cap /proc/$(pgrep -f "^/usr/bin/scx_steer *$")/status'
+cat /run/container.log
+say crun kill scx TERM
+until_true off
+
+echo "== the kernel's complaints"
+dmesg | grep -E 'WARNING:|BUG:|Oops' && fail "the kernel complains"
+echo "ALL PASSED"
