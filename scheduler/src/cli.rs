@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
 
 use crate::{
-    nic::NicCommand,
+    nic::{HostArgs, NicCommand},
     policy::{PolicyArg, PolicyCommand},
     settings::SettingArgs,
 };
@@ -77,6 +77,9 @@ pub(crate) struct ScheduleArgs {
 
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
+
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
 
     /// Options passed on to libbpf.
     #[command(flatten, next_help_heading = "Libbpf options")]

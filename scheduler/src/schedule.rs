@@ -15,6 +15,7 @@ use steer_topology::{CpuSet, Machine, NetworkDevices};
 
 use crate::{
     cli::ScheduleArgs,
+    nic::HostSteering,
     nics::{self, Nics},
     policy::LivePolicy,
     preflight::{self, Need},
@@ -47,9 +48,10 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
         });
     }
     let mut policy = LivePolicy::load(args.policy.policy.clone(), settings, signals::on_reload()?)?;
+    let host = HostSteering::start(&args.host, signals::on_reload()?)?;
     let (mut loads, mut left_early) = (1, 0);
     loop {
-        let exit = serve(args, &mut policy, &stats, (loads, left_early), &shutdown)?;
+        let exit = serve(args, &mut policy, &host, &stats, (loads, left_early), &shutdown)?;
         if exit == Exit::Unloaded || shutdown.raised() {
             return Ok(());
         }
@@ -63,6 +65,7 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
 fn serve(
     args: &ScheduleArgs,
     policy: &mut LivePolicy,
+    host: &HostSteering,
     stats: &StatsServer<(), Answer>,
     (loads, left_early): (u64, u64),
     shutdown: &Flag,
@@ -113,12 +116,14 @@ fn serve(
                     .collect(),
                 reserved_cpus: reserved_cpus(&scheduler, &plan).to_string(),
                 policy: policy.status(),
+                host: host.status(),
             };
             replies.send(Answer { decisions: scheduler.counters()?, status })?;
         }
         policy.follow(&mut scheduler, &plan)?;
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
+            stats::tell_placed(host, &scheduler.counters()?);
             if let Some(new) = nics.follow(&mut scheduler, &plan) {
                 plan = new;
                 if policy.has_rules() {

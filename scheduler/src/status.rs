@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use steer_bpf::{ProgramSize, Steering};
 use steer_policy::PlannedNic;
 
-use crate::{cli::StatusArgs, policy::count, preflight};
+use crate::{cli::StatusArgs, nic::HostStatus, policy::count, preflight};
 
 /// What is in force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +32,8 @@ pub(crate) struct Status {
     /// The CPUs now reserved for short-flow threads, such as `0-3,8`.
     pub(crate) reserved_cpus: String,
     pub(crate) policy: PolicyStatus,
+    #[serde(default)]
+    pub(crate) host: HostStatus,
 }
 
 /// A NIC with a known place.
@@ -128,6 +130,7 @@ impl Status {
             writeln!(out, "reserved for short flows now: CPUs {}", self.reserved_cpus)?;
         }
         self.policy.write(&mut out)?;
+        self.host.write(&mut out)?;
         Ok(out)
     }
 }
@@ -187,6 +190,7 @@ mod tests {
                 refused: Some("50-web.toml:3:1: there is no key clas\n".into()),
                 shortfalls: vec!["no room".into()],
             },
+            host: HostStatus::example(),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::files;
 use crate::irqbalance;
 use crate::live::{Live, is_fixed, queue_folders};
 use crate::plan::{HostState, Irqbalance};
-use crate::setting::{Value, What};
+use crate::setting::{Channels, Value, What};
 use crate::state::{ChannelState, IrqState, NapiState, NicState, RxQueue, TxQueue};
 use crate::writers::writers;
 
@@ -94,6 +94,16 @@ impl Live {
     /// The text of a file of an interface in sysfs, such as `carrier_changes`.
     pub fn attribute(&self, name: &str, attribute: &str) -> Option<String> {
         files::text(&self.root().join("sys/class/net").join(name).join(attribute)).ok().flatten()
+    }
+
+    /// The channels that the interface uses; `None` if its driver has none to tell of.
+    ///
+    /// # Errors
+    /// The driver does not answer.
+    pub fn channels(&self, name: &str) -> Result<Option<Channels>, Error> {
+        let fault = |error| Fault::new(format!("read the channels of {name}"), error);
+        let channels = if_supported(self.ethtool.channels(name)).map_err(fault)?;
+        Ok(channels.map(|(_, now)| now))
     }
 
     fn irqs(&self, name: &str) -> Result<Vec<IrqState>, Error> {
