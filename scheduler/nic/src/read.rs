@@ -28,7 +28,9 @@ impl Live {
         let nic = machine.nic(name);
         let (rx, tx) = self.queues(&device).map_err(fault)?;
         let ethtool = &self.ethtool;
-        let channels = if_supported(ethtool.channels(name)).map_err(fault)?;
+        // tun and tap devices tell of channels and cannot change them
+        let is_tun = self.attribute(name, "tun_flags").is_some();
+        let channels = if_supported(ethtool.channels(name)).map_err(fault)?.filter(|_| !is_tun);
         let table = if_supported(ethtool.rss_table(name)).map_err(fault)?;
         Ok(NicState {
             driver: nic.and_then(|nic| nic.driver.clone()),
@@ -37,6 +39,7 @@ impl Live {
             node: nic.and_then(|nic| nic.node),
             local_cpus: nic.and_then(|nic| nic.local_cpus.clone()),
             channels: channels.map(|(max, now)| ChannelState { now, max }),
+            below: self.below(name),
             rss_table: table.filter(|table| !table.is_empty()),
             ntuple: if_supported(ethtool.ntuple(name)).map_err(fault)?.flatten(),
             rules: if_supported(ethtool.rule_count(name)).map_err(fault)?,
@@ -104,6 +107,17 @@ impl Live {
         let fault = |error| Fault::new(format!("read the channels of {name}"), error);
         let channels = if_supported(self.ethtool.channels(name)).map_err(fault)?;
         Ok(channels.map(|(_, now)| now))
+    }
+
+    /// Names of the devices below an interface, sorted.
+    fn below(&self, name: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root().join("sys/class/net").join(name));
+        let names = entries.into_iter().flatten().flatten().filter_map(|entry| {
+            entry.file_name().to_str()?.strip_prefix("lower_").map(str::to_owned)
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
     }
 
     fn irqs(&self, name: &str) -> Result<Vec<IrqState>, Error> {

@@ -177,10 +177,11 @@ impl Tuned {
             unless_silent(put_back.map(drop), &mut left)?;
         }
         if self.aligned {
-            let restored = link.run(&[SCX_STEER, "nic", "restore"], NIC_STEP).and_then(|restored| {
-                ensure!(restored.success(), "scx_steer nic restore: {}", restored.last_words());
-                Ok(())
-            });
+            let restored =
+                link.run(&[SCX_STEER, "nic", "restore"], NIC_STEP).and_then(|restored| {
+                    ensure!(restored.success(), "scx_steer nic restore: {}", restored.last_words());
+                    Ok(())
+                });
             unless_silent(restored, &mut left)?;
         }
         ensure!(left.is_empty(), "not put back: {}", left.join("; "));

@@ -113,6 +113,8 @@ pub(crate) struct JournalHereArgs {
     #[arg(long)]
     trials: u64,
     #[arg(long)]
+    modes: bool,
+    #[arg(long)]
     seed: u64,
     #[arg(long)]
     scx_steer: PathBuf,
@@ -120,7 +122,7 @@ pub(crate) struct JournalHereArgs {
 
 impl From<JournalHereArgs> for HereOptions {
     fn from(args: JournalHereArgs) -> Self {
-        let JournalHereArgs { interface, first, trials, seed, scx_steer } = args;
-        Self { interface, first, trials, seed, scx_steer }
+        let JournalHereArgs { interface, first, trials, modes, seed, scx_steer } = args;
+        Self { interface, first, trials, modes, seed, scx_steer }
     }
 }

@@ -112,12 +112,17 @@ impl Event {
     }
 }
 
-fn mode(kind: Kind, rng: &mut fastrand::Rng) -> &'static str {
-    let modes: &[&str] = match kind {
+/// The modes that a kind of device can have.
+pub(super) fn modes(kind: Kind) -> &'static [&'static str] {
+    match kind {
         // RFS is the host's, and not to be had in a namespace
         Kind::Veth => &["align", "busy-poll"],
         Kind::Virtio => &["align", "rfs", "busy-poll"],
-    };
+    }
+}
+
+fn mode(kind: Kind, rng: &mut fastrand::Rng) -> &'static str {
+    let modes = modes(kind);
     modes[rng.usize(..modes.len())]
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::modes;
 use super::place::{Kind, Place};
 use super::subject::Subject;
 use super::trial::{self, Trial};
@@ -20,6 +21,8 @@ pub struct HereOptions {
     pub first: u64,
     /// How many.
     pub trials: u64,
+    /// Try each mode once, first.
+    pub modes: bool,
     /// The seed.
     pub seed: u64,
     /// The program under test.
@@ -30,6 +33,8 @@ pub struct HereOptions {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub(super) trials: u64,
+    /// Modes that were tried, each with where.
+    pub(super) modes: Vec<String>,
     /// How often each kind of event happened.
     pub(super) events: BTreeMap<String, u64>,
     /// Values from before that did not come back.
@@ -46,6 +51,7 @@ impl Tally {
         self.lost += other.lost;
         self.overwritten += other.overwritten;
         self.faults.extend(other.faults);
+        self.modes.extend(other.modes);
         for (event, count) in other.events {
             *self.events.entry(event).or_default() += count;
         }
@@ -63,6 +69,10 @@ pub fn run(options: &HereOptions) -> Result<()> {
     let kind = if exists { Kind::Virtio } else { Kind::Veth };
     let place = Place::new(&options.interface, kind)?;
     let (mut tally, mut boots) = (Tally::default(), 0);
+    if options.modes {
+        place.reboot().context("making the device as new")?;
+        tally.modes = modes::check(&place, &subject)?;
+    }
     for number in options.first..options.first + options.trials {
         let mut rng =
             fastrand::Rng::with_seed(options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));

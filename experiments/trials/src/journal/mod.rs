@@ -5,6 +5,7 @@
 
 mod event;
 mod here;
+mod modes;
 mod place;
 mod subject;
 mod trial;
@@ -63,6 +64,7 @@ pub fn run(mut options: JournalOptions) -> Result<()> {
         tally.add(in_guest(&options, &progress)?);
     }
     drop(progress);
+    tally.modes.iter().for_each(|mode| println!("{mode}"));
     println!("{:>6}  event", "times");
     for (event, count) in &tally.events {
         println!("{count:>6}  {event}");
@@ -90,7 +92,8 @@ fn in_namespaces(options: &JournalOptions, progress: &Progress) -> Result<Tally>
     while first < last {
         let trials = AT_ONCE.min(last - first);
         progress.step(format!("trials {first} to {} in a namespace", first + trials - 1));
-        let words = here_words("v0", first, trials, options.seed);
+        let mut words = here_words("v0", first, trials, options.seed);
+        words.extend((first == options.first).then(|| "--modes".to_owned()));
         let mut command = Command::new("unshare");
         // sysfs shows the devices of the namespace that mounts it
         command.args(["--net", "--mount", "--propagation", "private", "sh", "-c"]);
@@ -107,12 +110,14 @@ fn in_guest(options: &JournalOptions, progress: &Progress) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut guest = Guest::boot(&options.guest, None, progress)?;
     let (mut boots, end) = (1, options.first + options.trials);
-    let mut first = end - options.in_guest;
+    let from = end - options.in_guest;
+    let mut first = from;
     while first < end {
         let trials = AT_ONCE_IN_GUEST.min(end - first);
         progress.step(format!("trials {first} to {} in a guest", first + trials - 1));
         let mut argv = vec!["/bin/steer-bench".to_owned()];
         argv.extend(here_words(SPARE, first, trials, options.seed));
+        argv.extend((first == from).then(|| "--modes".to_owned()));
         argv.extend(["--scx-steer".to_owned(), "/bin/scx_steer".to_owned()]);
         let limit = TRIAL * u32::try_from(trials).unwrap_or(u32::MAX);
         let ran = guest.link.run(&argv, limit);

@@ -190,10 +190,18 @@ impl Place {
 
     /// The link goes down and up.
     pub(super) fn link_down_up(&self) -> Result<()> {
-        for state in ["down", "up"] {
-            self.ip(&["link", "set", &self.interface, state])?;
-        }
-        Ok(())
+        self.link_down()?;
+        self.link_up()
+    }
+
+    /// The administrator takes the link down.
+    pub(super) fn link_down(&self) -> Result<()> {
+        self.ip(&["link", "set", &self.interface, "down"])
+    }
+
+    /// ... and up.
+    pub(super) fn link_up(&self) -> Result<()> {
+        self.ip(&["link", "set", &self.interface, "up"])
     }
 
     /// The device leaves and comes back, as if it were new.

@@ -4,21 +4,21 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{ChildStderr, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use rustix::mount::{MountFlags, mount, mount_bind};
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use rustix::process::{Pid, Signal, kill_process};
-use steer_ground::tool::Running;
+use steer_ground::tool::{self, Running};
 
 use super::event::Cut;
 
 /// The journal's disk: larger than any journal of these trials.
 const DISK: &str = "size=512k";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// How long a daemon may take to set its mode, and any command to end.
+/// How long a daemon may take to say what it is asked for.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How often a command that may be killed is looked at.
 const NAP: Duration = Duration::from_millis(1);
@@ -113,34 +113,80 @@ impl Subject {
         child.wait_with_output().context("waiting for scx_steer nic")
     }
 
-    /// Lets a daemon live until it has set its mode, or said that it cannot, and ends it.
-    pub(super) fn live(&self, words: &[&str], host_file: &str, kill: bool) -> Result<String> {
+    /// Starts a daemon with this host file.
+    pub(super) fn daemon(&self, host_file: &str) -> Result<Daemon> {
         let file = self.disk.with_file_name("host.toml");
         fs::write(&file, host_file).context("writing the host file")?;
         let path = file.display().to_string();
-        let mut all = vec!["daemon", "--host", &path];
-        all.extend(words);
-        let mut daemon = Running::start(&mut self.command(&all))?;
-        let mut said = String::new();
-        let mut log = BufReader::new(daemon.stderr.take().context("its log is not a pipe")?);
-        let deadline = std::time::Instant::now() + PATIENCE;
-        // it logs one or the other soon, or ends
-        while !(said.contains("is in force, ") || said.contains("WARN")) {
-            ensure!(std::time::Instant::now() < deadline, "the daemon does nothing: {said}");
-            if log.read_line(&mut said).context("reading the daemon's log")? == 0 {
-                bail!("the daemon ended by itself: {said}");
-            }
-        }
-        let signal = if kill { Signal::KILL } else { Signal::TERM };
-        kill_process(Pid::from_child(&daemon), signal).context("ending the daemon")?;
-        daemon.wait().context("waiting for the daemon")?;
-        while log.read_line(&mut said).unwrap_or(0) > 0 {}
-        Ok(said)
+        let mut process = Running::start(&mut self.command(&["daemon", "--host", &path]))?;
+        let log = BufReader::new(process.stderr.take().context("its log is not a pipe")?);
+        Ok(Daemon { process, log })
+    }
+
+    /// The NAPI settings of a device's queues. Only the program under test can read these here.
+    pub(super) fn napi(&self, interface: &str) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        command.args(["nic", "status", interface, "--json"]);
+        let report = tool::output(&mut command, "scx_steer nic status")?;
+        let report: serde_json::Value = serde_json::from_str(&report)?;
+        let queues = report["nics"][0]["rx"].as_array().cloned().unwrap_or_default();
+        let settings = ["defer_hard_irqs", "gro_flush_timeout", "irq_suspend_timeout"];
+        let of = |queue: &serde_json::Value| settings.map(|name| queue["napi"][name].to_string());
+        Ok(queues.iter().map(|queue| of(queue).join(" ")).collect::<Vec<_>>().join(", "))
     }
 
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("nic").args(words).arg("--journal").arg(&self.disk).stdin(Stdio::null());
         command
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        // In a guest, the next trials find the kernel's own number again.
+        let _ = unmount(BOOT_ID, UnmountFlags::DETACH);
+        let _ = unmount(&self.disk, UnmountFlags::DETACH);
+    }
+}
+
+/// A daemon that runs.
+pub(super) struct Daemon {
+    process: Running,
+    log: BufReader<ChildStderr>,
+}
+
+impl Daemon {
+    /// Waits until a line of its log has one of these texts; gives the line.
+    pub(super) fn says(&mut self, texts: &[&str]) -> Result<String> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut said = String::new();
+        loop {
+            let mut line = String::new();
+            if self.log.read_line(&mut line).context("reading the daemon's log")? == 0 {
+                bail!("the daemon ended by itself: {said}");
+            }
+            if texts.iter().any(|text| line.contains(text)) {
+                return Ok(line);
+            }
+            said += &line;
+            ensure!(Instant::now() < deadline, "the daemon does not say {texts:?}: {said}");
+        }
+    }
+
+    /// Stops it while `work` runs, as if all of that took no time.
+    pub(super) fn while_stopped<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let send = |signal| kill_process(Pid::from_child(&self.process), signal);
+        send(Signal::STOP).context("stopping the daemon")?;
+        let result = work();
+        send(Signal::CONT).context("letting the daemon go on")?;
+        result
+    }
+
+    /// Ends it.
+    pub(super) fn end(mut self, kill: bool) -> Result<()> {
+        let signal = if kill { Signal::KILL } else { Signal::TERM };
+        kill_process(Pid::from_child(&self.process), signal).context("ending the daemon")?;
+        self.process.wait().context("waiting for the daemon").map(drop)
     }
 }

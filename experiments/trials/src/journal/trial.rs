@@ -114,7 +114,9 @@ impl<'a> Trial<'a> {
             "on-exit = \"{fate}\"\n[nic.{}]\nmode = \"{mode}\"\ncpus = \"{cpus}\"\n",
             self.place.interface
         );
-        self.subject.live(&[], &file, kill).map(drop)
+        let mut daemon = self.subject.daemon(&file)?;
+        daemon.says(&["is in force, ", "WARN"])?;
+        daemon.end(kill)
     }
 
     /// Somebody else sets one of the settings that exist.

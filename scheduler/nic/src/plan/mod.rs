@@ -97,6 +97,9 @@ pub fn plan(
                 .into(),
         ));
     }
+    if let Some(why) = nothing_of_its_own(state, mode) {
+        return Err(refuse(why));
+    }
     let mut draft = Draft { state, host, changes: Vec::new(), notes: Vec::new() };
     if mode != Mode::Keep {
         let serving = Serving::choose(machine, state, options).map_err(refuse)?;
@@ -114,6 +117,22 @@ pub fn plan(
     let Draft { mut changes, notes, .. } = draft;
     sort(&mut changes);
     Ok(Plan { device: state.device.clone(), mode, changes, notes })
+}
+
+/// Why a device has nothing that a mode could set, if so.
+fn nothing_of_its_own(state: &NicState, mode: Mode) -> Option<String> {
+    if mode != Mode::Keep && !state.below.is_empty() {
+        let below = state.below.join(", ");
+        return Some(format!(
+            "its packets arrive at the devices below it; name these instead: {below}"
+        ));
+    }
+    let alone = state.channels.is_none() && state.rx.len() < 2 && state.tx.len() < 2;
+    (mode == Mode::Align && alone && state.irqs.iter().all(|irq| irq.queue.is_none())).then(|| {
+        "it has one queue, no channels to set, and no interrupts of its own: there is nothing to \
+         align"
+            .into()
+    })
 }
 
 /// A plan in the making.

@@ -39,6 +39,7 @@ pub(crate) fn nic(queues: u32, max: u32) -> NicState {
         speed_mbps: Some(100_000),
         node: Some(1),
         local_cpus: Some(cpus("8-15")),
+        below: Vec::new(),
         channels: Some(ChannelState { now: combined(queues), max: combined(max) }),
         rss_table: Some(crate::ethtool::rss::even(128, queues)),
         ntuple: Some(Feature { on: false, fixed: false }),
@@ -171,6 +172,23 @@ fn under_low_load_fewer_cores_take_interrupts_of_the_same_channels() {
     assert!(fewer.changes.iter().all(|change| change.setting.what != What::Channels));
     let again = planned(&carried_out(all, &fewer), active(4));
     assert_eq!(irqs(&again), [(3, "14".to_owned())]);
+}
+
+#[test]
+fn a_device_without_anything_to_align_is_told_so() {
+    let refused = |state: &NicState, mode| {
+        plan(&machine(), state, &host(), mode, &Options::default()).unwrap_err().why
+    };
+    let mut state = nic(1, 1);
+    (state.channels, state.rss_table) = (None, None);
+    state.irqs.clear();
+    assert!(refused(&state, Mode::Align).contains("no interrupts of its own"));
+    planned(&state, Mode::Rfs);
+    state.below = vec!["eth0".into(), "eth1".into()];
+    for mode in [Mode::Align, Mode::Rfs, Mode::Arfs, Mode::BusyPoll] {
+        assert!(refused(&state, mode).ends_with("name these instead: eth0, eth1"));
+    }
+    assert_eq!(planned(&state, Mode::Keep).changes, []);
 }
 
 #[test]
