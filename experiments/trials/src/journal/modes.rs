@@ -46,12 +46,14 @@ fn one(place: &Place, subject: &Subject, mode: &str) -> Result<String> {
     daemon.end(false)?;
     let after = (place.settings()?, subject.napi(name)?);
     ensure!(after == before, "{after:?} is left of {before:?}");
+    // fewer channels have fewer contexts
+    let first = |napi: &str| napi.split(", ").next().map(str::to_owned);
     let changed = during.0.iter().filter(|(name, value)| before.0.get(*name) != Some(value));
     Ok(format!(
         "mode {mode} on {name}: set, read back, set again after link down and up, put back ({} \
          settings, NAPI {})",
         changed.count(),
-        if before.1 == during.1 { "as before" } else { "set" }
+        if first(&before.1) == first(&during.1) { "as before" } else { "set" }
     ))
 }
 
