@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(run(&mut judge, 0, 11, (50, 50)), [Next::Try(0.5)]);
         assert_eq!(run(&mut judge, 11, 3000, (50, 50)), [Next::Leave(0.5, 0.5)]);
         assert!(!judge.wants());
-        assert_eq!(run(&mut judge, 3000, 3700, (50, 50)), [Next::Try(0.5)], "an hour later");
+        assert_eq!(run(&mut judge, 3000, 3640, (50, 50)), [Next::Try(0.5)], "an hour later");
     }
 
     #[test]
