@@ -57,6 +57,7 @@ test: build
 	STEER_LAB=1 cargo test --release --workspace --no-fail-fast
 	$(BENCH) lab test --kernel 6.18
 	$(BENCH) lab test --kernel 7.2
+	$(BENCH) lab journal --trials 30 --in-guest 5
 	$(BENCH) det selftest
 
 build: setup

@@ -10,6 +10,7 @@
 
 mod effective;
 mod files;
+mod host;
 mod origins;
 mod plan;
 mod pools;
@@ -22,6 +23,9 @@ pub use effective::{
     MAX_PROCESSES, Origin, Outvoted, PolicyId, ProcessPolicy, RuleId,
 };
 pub use files::{DEFAULT_DIR, Files, MAX_FILE_BYTES, Source, Trust};
+pub use host::{
+    DEFAULT_HOST_FILE, HostConfig, NicMode, NicWish, OnExit, ServingCores, host_schema,
+};
 pub use origins::Origins;
 pub use plan::{CpuPlace, Plan, PlannedNic};
 pub use pools::{CpuPool, MAX_POOLS, Pools};

@@ -9,7 +9,7 @@ use crate::{
     doctor::DoctorArgs,
     generate::GenerateArgs,
     metrics::MetricsArgs,
-    nic::NicCommand,
+    nic::{HostArgs, NicCommand},
     policy::{PolicyArg, PolicyCommand},
     settings::SettingArgs,
     top::TopArgs,
@@ -85,6 +85,9 @@ pub(crate) struct ScheduleArgs {
 
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
+
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
 
     /// Options passed on to libbpf.
     #[command(flatten, next_help_heading = "Libbpf options")]

@@ -18,6 +18,7 @@ use steer_topology::{CpuSet, Machine, NetworkDevices};
 use crate::{
     cli::ScheduleArgs,
     limits::LimitsStatus,
+    nic::HostSteering,
     nics::{self, Nics},
     policy::LivePolicy,
     preflight::{self, Need},
@@ -51,11 +52,12 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
         });
     }
     let mut policy = LivePolicy::load(args.policy.policy.clone(), settings, signals::on_reload()?)?;
+    let host = HostSteering::start(&args.host, signals::on_reload()?)?;
     let mut service = Service::new();
     let (mut loads, mut left_early) = (1, 0);
     loop {
         let lives = (loads, left_early);
-        let exit = match serve(args, &mut policy, &stats, lives, &shutdown, &mut service) {
+        let exit = match serve(args, &mut policy, &host, &stats, lives, &shutdown, &mut service) {
             Err(error) if service.was_ready() => return Err(error.context(Ended)),
             exit => exit?,
         };
@@ -88,6 +90,7 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> ExitCode {
 fn serve(
     args: &ScheduleArgs,
     policy: &mut LivePolicy,
+    host: &HostSteering,
     stats: &StatsServer<(), Answer>,
     (loads, left_early): (u64, u64),
     shutdown: &Flag,
@@ -143,12 +146,14 @@ fn serve(
                 reserved_cpus: reserved_cpus(&scheduler, &plan).to_string(),
                 limits: LimitsStatus::now(&scheduler)?,
                 policy: policy.status(),
+                host: host.status(),
             };
             replies.send(Answer { decisions: scheduler.counters()?, status })?;
         }
         policy.follow(&mut scheduler, &plan)?;
         if looked.elapsed() >= LOOK_EVERY {
             looked = Instant::now();
+            stats::tell_placed(host, &scheduler.counters()?);
             if let Some(new) = nics.follow(&mut scheduler, &plan) {
                 plan = new;
                 if policy.has_rules() {

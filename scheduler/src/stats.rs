@@ -9,7 +9,7 @@ use scx_stats_derive::stat_doc;
 use serde::{Deserialize, Serialize};
 use steer_bpf::intf as c;
 
-use crate::{metrics::Totals, signals::Flag, status::Status};
+use crate::{metrics::Totals, nic::HostSteering, signals::Flag, status::Status};
 
 /// Decisions since the last report.
 #[stat_doc]
@@ -76,6 +76,13 @@ pub(crate) struct Answer {
     /// The counters of the BPF programs since they were loaded.
     pub(crate) decisions: steer_bpf::Counters,
     pub(crate) status: Status,
+}
+
+/// Tells host steering where long-flow threads were placed since the scheduler was loaded.
+pub(crate) fn tell_placed(host: &HostSteering, decisions: &steer_bpf::Counters) {
+    let n = |i: c::steer_counter| decisions[i as usize];
+    let near = n(c::steer_counter_CNT_LONG_HOME) + n(c::steer_counter_CNT_LONG_LOCAL);
+    host.counted(near, n(c::steer_counter_CNT_LONG_REMOTE));
 }
 
 impl Metrics {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use steer_bpf::{ProgramSize, Steering};
 use steer_policy::PlannedNic;
 
-use crate::{cli::StatusArgs, limits::LimitsStatus, policy::count, preflight};
+use crate::{cli::StatusArgs, limits::LimitsStatus, nic::HostStatus, policy::count, preflight};
 
 /// What is in force.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +33,8 @@ pub(crate) struct Status {
     pub(crate) reserved_cpus: String,
     pub(crate) limits: LimitsStatus,
     pub(crate) policy: PolicyStatus,
+    #[serde(default)]
+    pub(crate) host: HostStatus,
 }
 
 /// A NIC with a known place.
@@ -147,6 +149,7 @@ impl Status {
         }
         self.limits.write(&mut out)?;
         self.policy.write(&mut out)?;
+        self.host.write(&mut out)?;
         Ok(out)
     }
 }
@@ -206,6 +209,7 @@ mod tests {
                 refused: Some("50-web.toml:3:1: there is no key clas\n".into()),
                 shortfalls: vec!["no room".into()],
             },
+            host: HostStatus::example(),
         }
     }
 

@@ -247,6 +247,39 @@ fn bad_input_gets_one_message() {
     }
 }
 
+/// The rows of these devices in docs/host-steering.md.
+#[test]
+fn devices_say_which_modes_they_cannot_have() {
+    let Some(host) = Host::new("kinds") else { return };
+    host.shell(
+        "ip link add br0 type bridge; ip link add br1 type bridge; ip link set v1 master br1; \
+         ip link add link v0 name mv0 type macvlan; ip tuntap add tap0 mode tap multi_queue",
+    );
+    const NO_FILTERS: &str = "takes no ntuple filters (fixed off)";
+    const NOTHING: &str = "there is nothing to align";
+    for (device, align, arfs, busy_poll) in [
+        ("br0", NOTHING, NO_FILTERS, ""),
+        ("tap0", NOTHING, NO_FILTERS, ""),
+        ("br1", "name these instead: v1", "name these instead: v1", "name these instead: v1"),
+        ("mv0", "name these instead: v0", "name these instead: v0", "name these instead: v0"),
+        ("v1", "", NO_FILTERS, ""),
+    ] {
+        for (mode, refusal) in [("align", align), ("arfs", arfs), ("busy-poll", busy_poll)] {
+            let program = env!("CARGO_BIN_EXE_scx_steer");
+            let words = [program, "nic", "plan", device, "--mode", mode, "--cpus", "0-1"];
+            let output = host.run(&[], &words);
+            match refusal {
+                "" => assert!(output.status.success(), "{device} {mode}: {output:?}"),
+                refusal => {
+                    let said = complaint(&output);
+                    assert!(said.contains(refusal), "{device} {mode}: {said}");
+                    assert_eq!(said.lines().count(), 1, "{said}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn without_root_nothing_is_changed_and_status_works() {
     let nobody = |words: &[&str]| {

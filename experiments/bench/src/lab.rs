@@ -14,7 +14,7 @@ use crate::args::contracts::ContractsArgs;
 use crate::args::det::DetArgs;
 use crate::args::experiment::RunArgs;
 use crate::args::guest::{GuestArgs, RunArgs as GuestRunArgs, SourceArgs};
-use crate::args::trials::{AdaptArgs, NeutralArgs};
+use crate::args::trials::{AdaptArgs, JournalArgs, JournalHereArgs, NeutralArgs};
 
 /// Subcommands that use the lab.
 #[derive(Debug, Subcommand)]
@@ -31,6 +31,9 @@ pub(crate) enum LabCommand {
     Run(RunArgs),
     /// Repeat a run exactly: a guest whose clock counts instructions.
     Det(Box<DetArgs>),
+    /// Run trials of the journal on this machine. `lab journal` starts this.
+    #[command(hide = true)]
+    JournalHere(JournalHereArgs),
     /// Serve the lab from inside its guest. The guest's first process starts this.
     #[command(hide = true)]
     Guest,
@@ -75,6 +78,9 @@ pub(crate) enum BootCommand {
     Neutral(Box<NeutralArgs>),
     /// Time how soon placement adapts when a long flow begins, and when an IRQ moves.
     Adapt(Box<AdaptArgs>),
+    /// Kill and disturb `scx_steer nic` in randomised trials: no setting may be lost, no foreign
+    /// value overwritten.
+    Journal(Box<JournalArgs>),
 }
 
 impl LabCommand {
@@ -96,6 +102,8 @@ impl LabCommand {
             Self::Lab(BootCommand::Soak(args)) => steer_checks::soak::run((*args).try_into()?),
             Self::Lab(BootCommand::Neutral(args)) => steer_trials::neutral::run((*args).into()),
             Self::Lab(BootCommand::Adapt(args)) => steer_trials::adapt::run((*args).try_into()?),
+            Self::Lab(BootCommand::Journal(args)) => steer_trials::journal::run((*args).into()),
+            Self::JournalHere(args) => steer_trials::journal::run_here(&args.into()),
             Self::Ab(_) => {
                 // The plan records the options as they were given, which clap's types have not.
                 let command: Vec<String> = std::env::args().collect();

@@ -134,7 +134,7 @@ fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
         (&["ab", "--arms", "default,default"], "twice"),
         (
             &["ab", "--arms", "default+fast"],
-            "a setting (after +) is one of rfs, irqbalance, xps, nopause",
+            "a setting (after +) is one of rfs, irqbalance, xps, align, nopause",
         ),
         (&["ab", "--shape", "1x4"], "another node than the NIC's"),
         (&["lab", "adapt", "--arms", "default+rfs"], "remove the settings (after +)"),

@@ -67,6 +67,10 @@ impl FromStr for Arm {
                 Some(command)
             }
         };
+        ensure!(
+            !(tunings.contains(&Tuning::Align) && tunings.contains(&Tuning::Xps)),
+            "{text:?}: align and xps set the same; use only one of them"
+        );
         let argv = |command: &str| command.split_whitespace().map(str::to_owned).collect();
         Ok(Self {
             name: name.to_owned(),
@@ -99,10 +103,11 @@ mod tests {
         assert!(arm.is_own() && arm.scheduler.unwrap() == [SCX_STEER]);
         let arm: Arm = "default+xps+nopause+shallow-idle".parse().unwrap();
         assert_eq!(arm.tunings, [Tuning::Xps, Tuning::NoPause, Tuning::ShallowIdle]);
+        assert_eq!("scx_steer+align".parse::<Arm>().unwrap().tunings, [Tuning::Align]);
         for bad in ["", "eevdf", "pinned=scx_lavd", "=scx_lavd", "lavd=", "again", "again=scx_lavd"]
             .into_iter()
             .chain(["+rfs", "default+", "default+fast", "default+rfs+rfs", "again+rfs", "+rfs=x"])
-            .chain(["default+rfs=x", "default+irqbalance+xps"])
+            .chain(["default+rfs=x", "default+irqbalance+xps", "scx_steer+align+xps"])
         {
             assert!(bad.parse::<Arm>().is_err(), "{bad:?} was accepted");
         }

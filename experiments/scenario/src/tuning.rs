@@ -19,6 +19,8 @@ pub enum Tuning {
     Irqbalance,
     /// XPS: each queue's interrupts and XPS mask point to one CPU of the NIC's node.
     Xps,
+    /// Host steering: `scx_steer nic apply --mode align`. It works under any scheduler.
+    Align,
     /// No Ethernet pause frames.
     NoPause,
     /// A limit on the exit latency of idle states.
@@ -26,10 +28,11 @@ pub enum Tuning {
 }
 
 /// Their names, as in arms.
-pub const NAMES: [(&str, Tuning); 5] = [
+pub const NAMES: [(&str, Tuning); 6] = [
     ("rfs", Tuning::Rfs),
     (IRQBALANCE, Tuning::Irqbalance),
     ("xps", Tuning::Xps),
+    ("align", Tuning::Align),
     ("nopause", Tuning::NoPause),
     ("shallow-idle", Tuning::ShallowIdle),
 ];
@@ -57,7 +60,7 @@ impl Tuning {
                  dpkg -x) and add its program with --with",
             )),
             Self::NoPause => Some(ETHTOOL),
-            Self::Rfs | Self::Xps | Self::ShallowIdle => None,
+            Self::Rfs | Self::Xps | Self::Align | Self::ShallowIdle => None,
         }
     }
 }

@@ -9,26 +9,26 @@ use crate::{
 };
 
 /// A file being read.
-pub(super) struct Text<'a> {
+pub(crate) struct Text<'a> {
     source: &'a Source,
     /// Byte offset of each line.
     lines: Vec<usize>,
     /// The problems found so far.
-    pub(super) problems: Vec<Problem>,
+    pub(crate) problems: Vec<Problem>,
 }
 
 impl<'a> Text<'a> {
-    pub(super) fn new(source: &'a Source) -> Self {
+    pub(crate) fn new(source: &'a Source) -> Self {
         let newlines = source.text.match_indices('\n').map(|(index, _)| index + 1);
         Self { source, lines: std::iter::once(0).chain(newlines).collect(), problems: Vec::new() }
     }
 
-    pub(super) fn name(&self) -> &'a str {
+    pub(crate) fn name(&self) -> &'a str {
         &self.source.name
     }
 
     /// The position of the byte at `offset`.
-    pub(super) fn position(&self, offset: usize) -> Position {
+    pub(crate) fn position(&self, offset: usize) -> Position {
         let line = self.lines.partition_point(|start| *start <= offset);
         let start = self.lines[line - 1];
         let column = self.source.text.get(start..offset).map_or(0, |text| text.chars().count());
@@ -36,12 +36,12 @@ impl<'a> Text<'a> {
     }
 
     /// The text at `span`.
-    pub(super) fn slice(&self, span: Range<usize>) -> &'a str {
+    pub(crate) fn slice(&self, span: Range<usize>) -> &'a str {
         self.source.text.get(span).unwrap_or_default()
     }
 
     /// Records an error.
-    pub(super) fn error(&mut self, offset: usize, field: Option<&str>, message: impl ToString) {
+    pub(crate) fn error(&mut self, offset: usize, field: Option<&str>, message: impl ToString) {
         let position = Some(self.position(offset));
         self.problems.push(Problem {
             at: Location { file: self.source.name.clone(), position },
@@ -52,7 +52,7 @@ impl<'a> Text<'a> {
     }
 
     /// Records that the file is not TOML.
-    pub(super) fn syntax_error(&mut self, error: &toml::de::Error) {
+    pub(crate) fn syntax_error(&mut self, error: &toml::de::Error) {
         let span = error.span().unwrap_or_default();
         let given = quote(self.slice(span.clone()));
         let message = match given.is_empty() {

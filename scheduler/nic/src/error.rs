@@ -43,7 +43,7 @@ pub enum Error {
         why: String,
     },
     /// Another instance is at work.
-    #[error("another scx_steer{} changes host settings now; wait until it ends", in_brackets(*pid))]
+    #[error("another scx_steer{} changes host settings or keeps them in force; wait until it ends, or stop it", in_brackets(*pid))]
     Busy {
         /// Its process number, where known.
         pid: Option<u32>,

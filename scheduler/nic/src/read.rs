@@ -13,7 +13,7 @@ use crate::files;
 use crate::irqbalance;
 use crate::live::{Live, is_fixed, queue_folders};
 use crate::plan::{HostState, Irqbalance};
-use crate::setting::{Value, What};
+use crate::setting::{Channels, Value, What};
 use crate::state::{ChannelState, Feature, IrqState, NapiState, NicState, Pause, RxQueue, TxQueue};
 use crate::writers::writers;
 
@@ -28,7 +28,9 @@ impl Live {
         let nic = machine.nic(name);
         let (rx, tx) = self.queues(&device).map_err(fault)?;
         let ethtool = &self.ethtool;
-        let channels = if_supported(ethtool.channels(name)).map_err(fault)?;
+        // tun and tap devices tell of channels and cannot change them
+        let is_tun = self.attribute(name, "tun_flags").is_some();
+        let channels = if_supported(ethtool.channels(name)).map_err(fault)?.filter(|_| !is_tun);
         let table = if_supported(ethtool.rss_table(name)).map_err(fault)?;
         Ok(NicState {
             driver: nic.and_then(|nic| nic.driver.clone()),
@@ -37,6 +39,7 @@ impl Live {
             node: nic.and_then(|nic| nic.node),
             local_cpus: nic.and_then(|nic| nic.local_cpus.clone()),
             channels: channels.map(|(max, now)| ChannelState { now, max }),
+            below: self.below(name),
             rss_table: table.filter(|table| !table.is_empty()),
             ntuple: if_supported(ethtool.ntuple(name)).map_err(fault)?.flatten(),
             rules: if_supported(ethtool.rule_count(name)).map_err(fault)?,
@@ -123,6 +126,27 @@ impl Live {
     /// The text of a file of an interface in sysfs, such as `carrier_changes`.
     pub fn attribute(&self, name: &str, attribute: &str) -> Option<String> {
         files::text(&self.root().join("sys/class/net").join(name).join(attribute)).ok().flatten()
+    }
+
+    /// The channels that the interface uses; `None` if its driver has none to tell of.
+    ///
+    /// # Errors
+    /// The driver does not answer.
+    pub fn channels(&self, name: &str) -> Result<Option<Channels>, Error> {
+        let fault = |error| Fault::new(format!("read the channels of {name}"), error);
+        let channels = if_supported(self.ethtool.channels(name)).map_err(fault)?;
+        Ok(channels.map(|(_, now)| now))
+    }
+
+    /// Names of the devices below an interface, sorted.
+    fn below(&self, name: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root().join("sys/class/net").join(name));
+        let names = entries.into_iter().flatten().flatten().filter_map(|entry| {
+            entry.file_name().to_str()?.strip_prefix("lower_").map(str::to_owned)
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
     }
 
     fn irqs(&self, name: &str) -> Result<Vec<IrqState>, Error> {

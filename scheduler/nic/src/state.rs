@@ -24,6 +24,8 @@ pub struct NicState {
     pub node: Option<u32>,
     /// The NIC-local CPUs.
     pub local_cpus: Option<CpuSet>,
+    /// Devices below it, as of a bond, VLAN, bridge or macvlan: packets arrive at these.
+    pub below: Vec<String>,
     /// Channels: in use, and the most it can have.
     pub channels: Option<ChannelState>,
     /// The RSS indirection table; `None` if there is none.

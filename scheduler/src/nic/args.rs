@@ -1,6 +1,7 @@
 //! The command line of `scx_steer nic`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use steer_nic::{Mode, Options};
@@ -19,6 +20,12 @@ pub(crate) enum NicCommand {
     Apply(ApplyArgs),
     /// Put everything back, also what a killed scx_steer had set.
     Restore(RestoreArgs),
+    /// Keep the modes of the host file in force, without loading the scheduler.
+    Daemon(DaemonArgs),
+    /// Check a host file. Prints every error at once, as file:line:column. Needs no root.
+    Check(CheckArgs),
+    /// Print the JSON Schema of host files, for editors and other tools.
+    Schema,
     /// Stay, and set again what drivers reset. What somebody else changes is said and left alone.
     Watch(WatchArgs),
 }
@@ -68,7 +75,8 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// What the administrator wants otherwise than the machine suggests.
     pub(crate) fn options(&self) -> Options {
-        Options { cpus: self.cpus.clone(), cores: self.cores.map(|cores| cores as usize) }
+        let cores = self.cores.map(|cores| cores as usize);
+        Options { cpus: self.cpus.clone(), cores, active: None }
     }
 }
 
@@ -99,6 +107,81 @@ pub(crate) struct JournalArg {
     /// Folder of the journal and its lock; one for the whole host.
     #[arg(long = "journal", value_name = "DIR", default_value = "/run/scx_steer/nic")]
     pub(crate) folder: PathBuf,
+}
+
+/// What host steering does beside the scheduler.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Host steering")]
+pub(crate) struct HostArgs {
+    /// A host file instead of /etc/scx_steer/host.toml. It says the mode of each NIC, and whether
+    /// settings go back at exit. See scx_steer nic daemon --help.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) host: Option<PathBuf>,
+    /// The mode of a NIC, as in eth0=align, instead of the host file's. May be repeated.
+    #[arg(long = "nic-mode", value_name = "IFACE=MODE")]
+    pub(crate) nic_modes: Vec<NicModeArg>,
+    #[command(flatten)]
+    pub(crate) journal: JournalArg,
+}
+
+/// A NIC and its mode.
+#[derive(Clone, Debug)]
+pub(crate) struct NicModeArg {
+    pub(crate) interface: String,
+    pub(crate) mode: Mode,
+}
+
+impl FromStr for NicModeArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (interface, mode) =
+            text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write IFACE=MODE")?;
+        Ok(Self { interface: interface.to_owned(), mode: mode.parse()? })
+    }
+}
+
+/// Options of `nic daemon`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A host file looks like this:
+
+  on-exit = \"restore\"      # or \"keep\": the settings stay when scx_steer ends
+
+  [nic.eth0]
+  mode = \"align\"           # keep, align, rfs, arfs, busy-poll; auto needs the scheduler
+  cpus = \"0-7\"             # these CPUs serve it, instead of the NIC-local ones
+  cores = \"load\"           # how many cores take interrupts: a number, or as the load needs
+
+A changed file takes effect when it is saved, or at SIGHUP; one with errors changes nothing. What
+somebody else changes is said and left alone. After a SIGKILL, the next start puts back what is not
+wanted any longer. The scheduler does the same beside its work: scx_steer --host FILE.
+
+Exit codes: 0 stopped by a signal; 1 an error.
+
+Examples:
+  sudo scx_steer nic daemon
+  sudo scx_steer nic daemon --nic-mode eth0=align")]
+pub(crate) struct DaemonArgs {
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+}
+
+/// Options of `nic check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 no errors (warnings do not count); 1 errors.
+
+Examples:
+  scx_steer nic check                        the installed file
+  scx_steer nic check host.toml --json | jq '.problems[].message'")]
+pub(crate) struct CheckArgs {
+    /// The file; without it /etc/scx_steer/host.toml.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Options of `nic apply`.
@@ -142,6 +225,10 @@ pub(crate) struct RestoreArgs {
     /// Say what would go back; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Put back only what a daemon had set whose host file says on-exit = "restore": for a
+    /// service's ExecStopPost.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) after_daemon: bool,
     #[command(flatten)]
     pub(crate) journal: JournalArg,
 }

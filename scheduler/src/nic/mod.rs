@@ -3,6 +3,10 @@
 
 mod apply;
 mod args;
+mod back;
+mod check;
+mod daemon;
+mod keeper;
 mod plan;
 mod restore;
 mod root;
@@ -14,7 +18,8 @@ mod watch;
 use anyhow::Result;
 use steer_nic::{Found, Journal, Store};
 
-pub(crate) use args::NicCommand;
+pub(crate) use args::{HostArgs, NicCommand};
+pub(crate) use daemon::{HostStatus, HostSteering};
 
 /// Runs one of the `nic` commands.
 pub(crate) fn run(command: &NicCommand) -> Result<()> {
@@ -24,6 +29,12 @@ pub(crate) fn run(command: &NicCommand) -> Result<()> {
         NicCommand::Apply(args) => apply::run(args),
         NicCommand::Restore(args) => restore::run(args),
         NicCommand::Watch(args) => watch::run(args),
+        NicCommand::Daemon(args) => daemon::run(&args.host),
+        NicCommand::Check(args) => check::run(args),
+        NicCommand::Schema => {
+            println!("{}", serde_json::to_string_pretty(&steer_policy::host_schema())?);
+            Ok(())
+        }
     }
 }
 

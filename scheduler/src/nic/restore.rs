@@ -2,8 +2,10 @@
 
 use anyhow::{Context, Result, bail};
 use steer_nic::{Entry, Live, Restored, Store, Verdict, restore};
+use steer_policy::OnExit;
 
 use super::args::RestoreArgs;
+use super::back::{failures, put_back};
 use super::{root, stops};
 
 /// Puts everything back that the journal knows.
@@ -14,14 +16,18 @@ pub(crate) fn run(args: &RestoreArgs) -> Result<()> {
     let live = Live::open().context("opening a socket to ask drivers")?;
     let store = Store::open(&args.journal.folder)?;
     let _lock = if args.dry_run { None } else { Some(store.lock()?) };
-    let mut hook = stops::from_environment();
-    let restored = restore(&live, &store, None, args.dry_run, &mut hook.steps())?;
-    tell(&restored, args.dry_run);
-    match restored.failures.as_slice() {
+    let restored = if args.after_daemon {
+        let journal = super::journal(&store)?.unwrap_or_default();
+        put_back(&live, &store, &journal, |held| held.daemon == Some(OnExit::Restore))?
+    } else {
+        let mut hook = stops::from_environment();
+        vec![restore(&live, &store, None, args.dry_run, &mut hook.steps())?]
+    };
+    restored.iter().for_each(|restored| tell(restored, args.dry_run));
+    match failures(&restored).as_slice() {
         [] => Ok(()),
         failures => {
-            let all: Vec<&str> = failures.iter().map(|(_, why)| why.as_str()).collect();
-            bail!("not put back: {}; the journal keeps it, so try again", all.join("; "))
+            bail!("not put back: {}; the journal keeps it, so try again", failures.join("; "))
         }
     }
 }

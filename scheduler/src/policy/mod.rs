@@ -16,6 +16,7 @@ pub(crate) use args::{PolicyArg, PolicyCommand};
 pub(crate) use check::count;
 pub(crate) use live::LivePolicy;
 pub(crate) use threads::{LiveThread, class};
+pub(crate) use watch::Watch;
 
 /// A commented policy file that passes `policy check`.
 const EXAMPLE: &str = include_str!("example.toml");

@@ -11,6 +11,7 @@ use super::{idle, xps};
 use crate::nic::NearNic;
 use crate::topology;
 use steer_ground::warning::{Kind, Warning};
+use steer_lab::SCX_STEER;
 use steer_lab::agent::{Link, Silent};
 use steer_lab::facts::{affinity_path, queue_folders};
 use steer_lab::steering::set;
@@ -20,6 +21,8 @@ use steer_scenario::tuning::{IRQBALANCE, Tuning};
 const FLOWS: usize = 32_768;
 /// The file with the size of the global RFS table.
 const FLOW_ENTRIES: &str = "/proc/sys/net/core/rps_sock_flow_entries";
+/// Time for `scx_steer nic`, which waits for interrupts to move.
+const NIC_STEP: Duration = Duration::from_secs(120);
 /// Time for a program that only reads something.
 const STEP: Duration = Duration::from_secs(30);
 
@@ -29,6 +32,8 @@ pub(crate) struct Tuned {
     /// Old values, in the order of the changes. They include the affinities of all interrupts if
     /// irqbalance runs, because it may change any of them.
     before: Vec<Was>,
+    /// `scx_steer nic` has set a mode, and keeps a journal of its own.
+    aligned: bool,
     /// Names of the programs that were started.
     programs: Vec<&'static str>,
     /// On a host, the journal with the same values.
@@ -48,8 +53,12 @@ impl Tuned {
         tunings: &[Tuning],
     ) -> Result<Self> {
         let mut tuned = Self { journal, ..Self::default() };
-        for tuning in tunings {
+        // It changes channels, which resets what the others set: it comes first, and goes last.
+        let (first, others): (Vec<&Tuning>, Vec<_>) =
+            tunings.iter().partition(|tuning| **tuning == Tuning::Align);
+        for tuning in first.into_iter().chain(others) {
             let applied = match tuning {
+                Tuning::Align => tuned.align(link, nics).context("setting the mode align"),
                 Tuning::Rfs => tuned.start_rfs(link, nics).context("turning on RFS"),
                 Tuning::Irqbalance => tuned.start_irqbalance(link).context("starting irqbalance"),
                 Tuning::Xps => tuned.start_xps(link, nics).context("setting XPS"),
@@ -63,6 +72,15 @@ impl Tuned {
             }
         }
         Ok(tuned)
+    }
+
+    fn align(&mut self, link: &mut Link, nics: &[NearNic]) -> Result<()> {
+        let mut argv = vec![SCX_STEER, "nic", "apply", "--mode", "align"];
+        argv.extend(nics.iter().map(|nic| nic.name.as_str()));
+        self.aligned = true;
+        let applied = link.run(&argv, NIC_STEP)?;
+        ensure!(applied.success(), "scx_steer nic apply failed: {}", applied.last_words());
+        Ok(())
     }
 
     fn start_rfs(&mut self, link: &mut Link, nics: &[NearNic]) -> Result<()> {
@@ -157,6 +175,14 @@ impl Tuned {
             let put_back = was.put_back(link);
             moved += usize::from(was.is_affinity() && matches!(put_back, Ok(true)));
             unless_silent(put_back.map(drop), &mut left)?;
+        }
+        if self.aligned {
+            let restored =
+                link.run(&[SCX_STEER, "nic", "restore"], NIC_STEP).and_then(|restored| {
+                    ensure!(restored.success(), "scx_steer nic restore: {}", restored.last_words());
+                    Ok(())
+                });
+            unless_silent(restored, &mut left)?;
         }
         ensure!(left.is_empty(), "not put back: {}", left.join("; "));
         if let Some(journal) = &self.journal {

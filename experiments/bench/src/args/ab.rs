@@ -40,9 +40,9 @@ pub(crate) struct AbArgs {
     /// scheduler, or for scx_steer with a policy. --with puts programs and files into the guest's
     /// /bin. A setting after a + applies to the samples of this arm only, and is put back
     /// afterwards: default+rfs. The settings: +rfs; +irqbalance; +xps (each queue's interrupts and
-    /// XPS on one CPU of the NIC's node); +nopause (no Ethernet pause frames); +shallow-idle (no
-    /// idle state with a longer exit latency than the first one that does not poll). Ratios compare
-    /// scx_steer with the other arms. Without an arm called scx_steer, they compare the last arm
+    /// XPS on one CPU of the NIC's node); +align (scx_steer nic apply --mode align); +nopause (no
+    /// Ethernet pause frames); +shallow-idle (no idle state with a longer exit latency than the
+    /// first one that does not poll). Ratios compare scx_steer with the other arms. Without an arm called scx_steer, they compare the last arm
     /// with the others.
     #[arg(
         long,

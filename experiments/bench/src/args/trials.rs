@@ -1,4 +1,4 @@
-//! The flags of the trials in the lab: `lab neutral` and `lab adapt`.
+//! The flags of the trials in the lab: `lab neutral`, `lab adapt` and `lab journal`.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use anyhow::{Error, Result};
 use clap::Args;
 use steer_scenario::arm::Arm;
 use steer_trials::adapt::AdaptOptions;
+use steer_trials::journal::{HereOptions, JournalOptions};
 use steer_trials::neutral::NeutralOptions;
 
 use super::guest::GuestArgs;
@@ -66,5 +67,62 @@ impl TryFrom<AdaptArgs> for AdaptOptions {
     fn try_from(args: AdaptArgs) -> Result<Self> {
         let AdaptArgs { rounds, arms, out, workload, guest } = args;
         Ok(Self { rounds, arms, out, workload: workload.try_into()?, guest: guest.into() })
+    }
+}
+
+/// Flags of `steer-bench lab journal`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 no setting lost, no foreign value overwritten; 1 otherwise, or the trials cannot run.")]
+pub(crate) struct JournalArgs {
+    /// How many trials. In each, an administrator has set some things; then up to six events: modes
+    /// are applied and put back, killed at any step, writes fail, somebody else changes settings,
+    /// the NIC leaves, the host reboots, ...; then everything is put back and compared.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) trials: u64,
+    /// How many of these in a guest, on a NIC with interrupts [default: one of 20]. The others use
+    /// a veth pair in a namespace of this host.
+    #[arg(long, value_name = "N")]
+    pub(crate) in_guest: Option<u64>,
+    /// Seed of the random events. The same seed gives the same trials.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Number of the first trial: to repeat one of an earlier run, with --trials 1.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) first: u64,
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+}
+
+impl From<JournalArgs> for JournalOptions {
+    fn from(args: JournalArgs) -> Self {
+        let JournalArgs { trials, in_guest, seed, first, guest } = args;
+        let in_guest = in_guest.unwrap_or(trials / 20);
+        Self { trials, in_guest, first, seed, guest: guest.into() }
+    }
+}
+
+/// Flags of the hidden command that runs trials where it is started.
+#[derive(Debug, Args)]
+pub(crate) struct JournalHereArgs {
+    #[arg(long)]
+    interface: String,
+    #[arg(long)]
+    first: u64,
+    #[arg(long)]
+    trials: u64,
+    #[arg(long)]
+    modes: bool,
+    #[arg(long)]
+    seed: u64,
+    #[arg(long)]
+    scx_steer: PathBuf,
+}
+
+impl From<JournalHereArgs> for HereOptions {
+    fn from(args: JournalHereArgs) -> Self {
+        let JournalHereArgs { interface, first, trials, modes, seed, scx_steer } = args;
+        Self { interface, first, trials, modes, seed, scx_steer }
     }
 }

@@ -36,7 +36,7 @@ impl Given<'_> {
     }
 
     /// One of the names of `T`.
-    pub(super) fn choice<T: FromStr + VariantNames>(&self) -> Result<T, Refusal> {
+    pub(crate) fn choice<T: FromStr + VariantNames>(&self) -> Result<T, Refusal> {
         let allowed = quoted(T::VARIANTS);
         let text = self.value.as_str().ok_or_else(|| {
             Refusal::new(format!("{} is not a string", quote(self.text)), &allowed)

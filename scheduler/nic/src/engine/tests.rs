@@ -76,7 +76,7 @@ impl Trial {
     }
 
     fn apply(&mut self, mode: Mode, cores: usize, stop: Option<(Stop, u32)>) {
-        let options = Options { cpus: None, cores: Some(cores) };
+        let options = Options { cores: Some(cores), ..Options::default() };
         let (state, host) = (self.model.state(), self.model.host());
         let changes = plan(&machine(), &state, &host, mode, &options).unwrap().changes;
         let before = self.model.cells();

@@ -7,6 +7,7 @@ mod lock;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use steer_policy::OnExit;
 
 use crate::births::{self, Births};
 use crate::device::Device;
@@ -42,6 +43,9 @@ pub struct Held {
     pub mode: Mode,
     /// What the administrator wanted otherwise.
     pub options: Options,
+    /// What its daemon is to do with it at exit; `None` if a command has set it.
+    #[serde(default)]
+    pub daemon: Option<OnExit>,
 }
 
 /// One setting.

@@ -7,10 +7,9 @@ mod flows;
 mod serving;
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+pub use steer_policy::NicMode as Mode;
 use steer_topology::{CpuSet, Machine};
 
 use crate::change::Change;
@@ -20,22 +19,6 @@ use crate::state::NicState;
 
 use serving::Serving;
 
-/// What host steering does for a NIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Nothing.
-    Keep,
-    /// A queue, with its interrupt and XPS, for each NIC-local core.
-    Align,
-    /// Packets handed on in software to the CPU that reads them (RFS).
-    Rfs,
-    /// Packets put by the NIC on the queue of the CPU that reads them (accelerated RFS).
-    Arfs,
-    /// Interrupts wait while programs poll.
-    BusyPoll,
-}
-
 /// What the administrator wants otherwise than the machine suggests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
@@ -43,6 +26,10 @@ pub struct Options {
     pub cpus: Option<CpuSet>,
     /// How many cores of these at most.
     pub cores: Option<usize>,
+    /// How many of the cores take interrupts now, if not all of them do: the load is low. The
+    /// channels are those for all of them, as a change of channels disturbs traffic.
+    #[serde(default)]
+    pub active: Option<usize>,
 }
 
 /// Settings that all devices share.
@@ -103,12 +90,22 @@ pub fn plan(
     options: &Options,
 ) -> Result<Plan, Refusal> {
     let refuse = |why: String| Refusal { device: state.device.clone(), mode, why };
+    if mode == Mode::Auto {
+        return Err(refuse(
+            "it needs the scheduler's measurements: name it in host.toml, or start scx_steer with \
+             --nic-mode"
+                .into(),
+        ));
+    }
+    if let Some(why) = nothing_of_its_own(state, mode) {
+        return Err(refuse(why));
+    }
     let mut draft = Draft { state, host, changes: Vec::new(), notes: Vec::new() };
     if mode != Mode::Keep {
         let serving = Serving::choose(machine, state, options).map_err(refuse)?;
         draft.align(machine, &serving).map_err(refuse)?;
         match mode {
-            Mode::Keep | Mode::Align => draft.no_rps(&serving),
+            Mode::Keep | Mode::Align | Mode::Auto => draft.no_rps(&serving),
             Mode::Rfs => draft.rfs(machine, &serving).map_err(refuse)?,
             Mode::Arfs => draft.arfs(machine, &serving).map_err(refuse)?,
             Mode::BusyPoll => {
@@ -120,6 +117,22 @@ pub fn plan(
     let Draft { mut changes, notes, .. } = draft;
     sort(&mut changes);
     Ok(Plan { device: state.device.clone(), mode, changes, notes })
+}
+
+/// Why a device has nothing that a mode could set, if so.
+fn nothing_of_its_own(state: &NicState, mode: Mode) -> Option<String> {
+    if mode != Mode::Keep && !state.below.is_empty() {
+        let below = state.below.join(", ");
+        return Some(format!(
+            "its packets arrive at the devices below it; name these instead: {below}"
+        ));
+    }
+    let alone = state.channels.is_none() && state.rx.len() < 2 && state.tx.len() < 2;
+    (mode == Mode::Align && alone && state.irqs.iter().all(|irq| irq.queue.is_none())).then(|| {
+        "it has one queue, no channels to set, and no interrupts of its own: there is nothing to \
+         align"
+            .into()
+    })
 }
 
 /// A plan in the making.
@@ -162,29 +175,6 @@ fn channels_of(max: Channels, now: Channels, pairs: u32) -> Channels {
     match max.combined {
         0 => Channels { rx: pairs.min(max.rx), tx: pairs.min(max.tx), ..now },
         _ => Channels { rx: 0, tx: 0, combined: pairs, ..now },
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Mode::Keep => "keep",
-            Mode::Align => "align",
-            Mode::Rfs => "rfs",
-            Mode::Arfs => "arfs",
-            Mode::BusyPoll => "busy-poll",
-        })
-    }
-}
-
-impl FromStr for Mode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Mode, String> {
-        let modes = [Mode::Keep, Mode::Align, Mode::Rfs, Mode::Arfs, Mode::BusyPoll];
-        let known = || modes.map(|mode| mode.to_string()).join(", ");
-        let found = modes.into_iter().find(|mode| mode.to_string() == text);
-        found.ok_or_else(|| format!("no such mode; there are: {}", known()))
     }
 }
 

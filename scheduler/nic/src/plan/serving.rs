@@ -40,7 +40,8 @@ impl Serving {
         let now = state.rx.len().max(state.tx.len());
         let pairs = channels.map_or(now, |(_, new)| new.receive().max(new.transmit()) as usize);
         let mut candidates = cores.clone();
-        if pairs > cores.len() && options.cores.is_none() {
+        candidates.truncate(options.active.unwrap_or(usize::MAX).max(1));
+        if pairs > cores.len() && options.cores.is_none() && options.active.is_none() {
             candidates.extend(rounds.into_iter().flatten());
         }
         let cpus = assign(state, pairs, &candidates, channels.is_some());

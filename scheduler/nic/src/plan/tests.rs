@@ -39,6 +39,7 @@ pub(crate) fn nic(queues: u32, max: u32) -> NicState {
         speed_mbps: Some(100_000),
         node: Some(1),
         local_cpus: Some(cpus("8-15")),
+        below: Vec::new(),
         channels: Some(ChannelState { now: combined(queues), max: combined(max) }),
         rss_table: Some(crate::ethtool::rss::even(128, queues)),
         ntuple: Some(Feature { on: false, fixed: false }),
@@ -161,6 +162,42 @@ fn what_is_in_place_already_stays() {
 }
 
 #[test]
+fn under_low_load_fewer_cores_take_interrupts_of_the_same_channels() {
+    let active = |active| Options { active: Some(active), ..Options::default() };
+    let planned =
+        |state: &NicState, active| plan(&machine(), state, &host(), Mode::Align, &active).unwrap();
+    let all = carried_out(nic(4, 4), &planned(&nic(4, 4), active(4)));
+    let fewer = planned(&all, active(3));
+    assert_eq!(irqs(&fewer), [(3, "8".to_owned())], "the others stay");
+    assert!(fewer.changes.iter().all(|change| change.setting.what != What::Channels));
+    let again = planned(&carried_out(all, &fewer), active(4));
+    assert_eq!(irqs(&again), [(3, "14".to_owned())]);
+}
+
+#[test]
+fn a_device_without_anything_to_align_is_told_so() {
+    let refused = |state: &NicState, mode| {
+        plan(&machine(), state, &host(), mode, &Options::default()).unwrap_err().why
+    };
+    let mut state = nic(1, 1);
+    (state.channels, state.rss_table) = (None, None);
+    state.irqs.clear();
+    assert!(refused(&state, Mode::Align).contains("no interrupts of its own"));
+    planned(&state, Mode::Rfs);
+    state.below = vec!["eth0".into(), "eth1".into()];
+    for mode in [Mode::Align, Mode::Rfs, Mode::Arfs, Mode::BusyPoll] {
+        assert!(refused(&state, mode).ends_with("name these instead: eth0, eth1"));
+    }
+    assert_eq!(planned(&state, Mode::Keep).changes, []);
+}
+
+#[test]
+fn auto_is_for_the_scheduler_to_judge() {
+    let refusal = plan(&machine(), &nic(4, 4), &host(), Mode::Auto, &Options::default());
+    assert!(refusal.unwrap_err().why.contains("--nic-mode"));
+}
+
+#[test]
 fn an_interrupt_that_cannot_move_is_said_and_left() {
     let mut state = nic(4, 4);
     state.irqs[1].fixed = true;
@@ -193,7 +230,7 @@ fn a_nic_of_unknown_place_needs_cpus() {
     state.local_cpus = None;
     let refusal = plan(&machine(), &state, &host(), Mode::Align, &Options::default()).unwrap_err();
     assert!(refusal.why.contains("--cpus"), "{refusal}");
-    let options = Options { cpus: Some(cpus("2,3,6")), cores: None };
+    let options = Options { cpus: Some(cpus("2,3,6")), ..Options::default() };
     let plan = plan(&machine(), &state, &host(), Mode::Align, &options).unwrap();
     assert_eq!(plan.changes[1].new.to_string(), "2 combined", "2 and 3 are one core");
     assert_eq!(irqs(&plan), [(0, "2".to_owned()), (1, "6".to_owned())]);

@@ -1,0 +1,126 @@
+//! Host steering while the scheduler runs, or by itself (`scx_steer nic daemon`): keeps the modes of
+//! the host file in force, in a thread of its own, and puts everything back at the end.
+
+mod command;
+mod duty;
+mod load;
+mod status;
+mod wishes;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use log::warn;
+use steer_nic::Sample;
+
+use super::args::HostArgs;
+use crate::signals::Flag;
+use duty::Duty;
+use wishes::Wishes;
+
+pub(super) use command::run;
+pub(crate) use status::HostStatus;
+pub(super) use wishes::files;
+
+/// How often the NICs are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The thread that steers the host. When this value is dropped, the settings have gone back.
+pub(crate) struct HostSteering {
+    shared: Arc<Shared>,
+    stop: Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and its owner tell each other.
+#[derive(Default)]
+struct Shared {
+    status: Mutex<HostStatus>,
+    /// Wake-ups of long-flow threads near their NIC and far from it; `None` without a scheduler.
+    placed: Mutex<Option<Placed>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Placed {
+    all: Sample,
+    /// The scheduler's counters at the last look; they start anew when it is loaded again.
+    last: (u64, u64),
+}
+
+impl HostSteering {
+    /// Reads the host file and starts. `reload` asks to read it again later.
+    ///
+    /// # Errors
+    /// All that is wrong with the file. Nothing is started then.
+    pub(crate) fn start(args: &HostArgs, reload: Flag) -> Result<Self> {
+        let wishes = Wishes::load(args, reload)?;
+        let duty = Duty::new(&args.journal.folder)?;
+        let shared = Arc::new(Shared::default());
+        let (stop, stopped) = bounded(1);
+        let theirs = shared.clone();
+        let thread = thread::Builder::new()
+            .name("host-steering".into())
+            .spawn(move || follow(wishes, duty, &theirs, &stopped))
+            .context("starting host steering")?;
+        Ok(Self { shared, stop, thread: Some(thread) })
+    }
+
+    /// What is in force.
+    pub(crate) fn status(&self) -> HostStatus {
+        locked(&self.shared.status).clone()
+    }
+
+    /// Tells it how many wake-ups of long-flow threads the scheduler has placed so far near their
+    /// NIC, and far from it.
+    pub(crate) fn counted(&self, near: u64, far: u64) {
+        let mut placed = locked(&self.shared.placed);
+        let Placed { all, last } = placed.get_or_insert_default();
+        // it was loaded again
+        if near < last.0 || far < last.1 {
+            *last = (0, 0);
+        }
+        all.near += near - last.0;
+        all.far += far - last.1;
+        *last = (near, far);
+    }
+}
+
+impl Drop for HostSteering {
+    fn drop(&mut self) {
+        // it fails only if the thread has ended
+        let _ = self.stop.send(());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread: looks at the NICs until it is stopped, then puts settings back.
+fn follow(mut wishes: Wishes, mut duty: Duty, shared: &Shared, stopped: &Receiver<()>) {
+    let mut said: Option<String> = None;
+    loop {
+        wishes.follow();
+        let placed = locked(&shared.placed).map(|placed| placed.all);
+        let trouble = duty.look(&wishes, placed).err().map(|error| format!("{error:#}"));
+        if let Some(trouble) = trouble.as_ref().filter(|trouble| said.as_ref() != Some(trouble)) {
+            warn!("host steering: {trouble}");
+        }
+        said = trouble;
+        *locked(&shared.status) = status::of(&wishes, &duty, said.clone());
+        match stopped.recv_timeout(LOOK_EVERY) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    if let Err(error) = duty.end(wishes.on_exit()) {
+        warn!("host settings were not put back: {error:#}; try: scx_steer nic restore");
+    }
+}
+
+/// What a thread that panicked left is as good as any other.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
