@@ -14,6 +14,7 @@ use crate::args::contracts::ContractsArgs;
 use crate::args::det::DetArgs;
 use crate::args::experiment::RunArgs;
 use crate::args::guest::{GuestArgs, RunArgs as GuestRunArgs, SourceArgs};
+use crate::args::priced::PricedCommand;
 use crate::args::trials::{AdaptArgs, NeutralArgs};
 
 /// Subcommands that use the lab.
@@ -31,6 +32,9 @@ pub(crate) enum LabCommand {
     Run(RunArgs),
     /// Repeat a run exactly: a guest whose clock counts instructions.
     Det(Box<DetArgs>),
+    /// Measure in a guest whose clock is a model of a machine: caches, NUMA and DMA have prices.
+    #[command(subcommand)]
+    Priced(PricedCommand),
     /// Serve the lab from inside its guest. The guest's first process starts this.
     #[command(hide = true)]
     Guest,
@@ -103,6 +107,7 @@ impl LabCommand {
             }
             Self::Run(args) => steer_ab::experiment::run(&args.into(), &ab::plan),
             Self::Det(args) => args.run(),
+            Self::Priced(command) => command.run(),
             Self::Guest => steer_lab::agent::serve(),
             Self::BpfStats => steer_lab::agent::print_bpf_stats(),
         }
