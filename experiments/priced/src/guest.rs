@@ -153,6 +153,11 @@ impl Said {
         let part = self.parts.get(name).map(String::as_str);
         part.with_context(|| format!("the guest printed no part {name:?}"))
     }
+
+    /// The lines of a part that may be empty.
+    pub(crate) fn lines(&self, name: &str) -> std::str::Lines<'_> {
+        self.parts.get(name).map_or("", String::as_str).lines()
+    }
 }
 
 /// What a last mark tells of a guest that was stopped.

@@ -30,14 +30,12 @@ pub(super) fn read(
     cpus: Range<usize>,
     said: &Said,
 ) -> Result<(Sample, Vec<Warning>)> {
-    let complaints: Vec<&str> =
-        said.part("dmesg")?.lines().filter(|line| complains(line)).collect();
+    let complaints: Vec<&str> = said.lines("dmesg").filter(|line| complains(line)).collect();
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
     let world = which.world.word();
     let place = Place::sample(world, &which.arm.name, which.seed);
     let of_server = said
-        .part("server.err")?
-        .lines()
+        .lines("server.err")
         .map(|line| Warning::new(Kind::ProgramMessage, format!("the server: {line}")).at(&place));
     let sample = Sample {
         world: world.to_owned(),
@@ -128,11 +126,11 @@ mod tests {
 
     #[test]
     fn busy_time_is_the_models_and_its_kinds_are_the_kernels() {
-        let accounted =
-            CpuTime { user_s: 0.01, softirq_s: 0.03, idle_s: 0.1, ..CpuTime::default() };
-        let time = scaled(accounted, 0.08, 0.2);
-        assert_eq!((time.user_s, time.softirq_s, time.idle_s), (0.02, 0.06, 0.12));
-        let unmet = scaled(CpuTime::default(), 0.001, 0.2);
-        assert_eq!((unmet.system_s, unmet.idle_s), (0.001, 0.199));
+        // Powers of two, so that all sums are exact.
+        let (user_s, softirq_s) = (0.25, 0.75);
+        let time = scaled(CpuTime { user_s, softirq_s, ..CpuTime::default() }, 0.5, 2.0);
+        assert_eq!((time.user_s, time.softirq_s, time.idle_s), (0.125, 0.375, 1.5));
+        let unmet = scaled(CpuTime::default(), 0.5, 2.0);
+        assert_eq!((unmet.system_s, unmet.idle_s), (0.5, 1.5));
     }
 }

@@ -92,6 +92,7 @@ impl File<'_> {
         let digits = match value.get_ref() {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
             DeValue::Float(number) => number.as_str(),
+            DeValue::Integer(_) => bail!("{at}: {} is a decimal number", key.name),
             other => bail!("{at}: {} is a number, not a {}", key.name, other.type_str()),
         };
         let number: f64 = digits
