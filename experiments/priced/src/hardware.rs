@@ -4,7 +4,6 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use anyhow::{Result, ensure};
-use steer_ground::cpus::joined;
 use steer_ground::text::words;
 use steer_ground::word::Word;
 use steer_lab::shape::{self, Shape};
@@ -105,15 +104,6 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// The kernel's command line. It keeps other threads from the CPUs that drive traffic.
-    fn kernel_words(&self) -> String {
-        let clients: Vec<usize> = self.clients().collect();
-        if clients.is_empty() {
-            return KERNEL_WORDS.to_owned();
-        }
-        format!("{KERNEL_WORDS} isolcpus=domain,{}", joined(&clients))
-    }
-
     /// Arguments for the emulator. `files`: prices, marks, console and initramfs, under the
     /// descriptors that it inherits.
     pub(crate) fn arguments(&self, tools: &Tools, kernel: &str, files: &Files) -> Vec<String> {
@@ -144,7 +134,7 @@ impl Hardware<'_> {
             self.node_mib
         );
         let flags = ["-plugin", "-kernel", "-initrd", "-append"].map(str::to_owned);
-        let values = [plugin, kernel.to_owned(), path(&files.initramfs), self.kernel_words()];
+        let values = [plugin, kernel.to_owned(), path(&files.initramfs), KERNEL_WORDS.to_owned()];
         for (flag, value) in flags.into_iter().zip(values) {
             arguments.extend([flag, value]);
         }
