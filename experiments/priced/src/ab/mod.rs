@@ -104,7 +104,7 @@ impl Run<'_> {
     fn save(&mut self, unfinished: Option<Unfinished>) -> Result<AbResult> {
         let place = |arm: &str| self.options.arms.iter().position(|it| it.name == arm);
         let turn = |world: &str| self.options.worlds.iter().position(|it| it.word() == world);
-        self.samples.sort_by_key(|it| (turn(&it.world), it.round, place(&it.arm)));
+        self.samples.sort_by_key(|it| (turn(&it.mode), it.round, place(&it.arm)));
         let header = Header { unfinished, ..self.header.clone() };
         let result = summarize(header, self.samples.clone());
         result.write(&self.options.out.join(RESULT))?;

@@ -38,7 +38,7 @@ pub(super) fn read(
         .lines("server.err")
         .map(|line| Warning::new(Kind::ProgramMessage, format!("the server: {line}")).at(&place));
     let sample = Sample {
-        world: world.to_owned(),
+        mode: world.to_owned(),
         arm: which.arm.name.clone(),
         round: which.seed,
         order: which.order,
