@@ -4,20 +4,24 @@
 PACKAGES := chromium clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib1g-dev libhwloc-dev \
 	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 tcc \
 	util-linux xz-utils
+# what building the emulator of the priced lab needs beyond PACKAGES
+EMULATOR := libglib2.0-dev ninja-build patch python3-venv
 # what `make packages` and its checks need beyond PACKAGES
 PACKAGING := binutils debian-archive-keyring lintian lowdown man-db mmdebstrap python3-venv rpm rpmlint
 DEMO     := target/demo
 BENCH    := target/release/steer-bench
+PRICED   := target/priced
 QUICK    := target/quick.log
 
-.PHONY: help quick check demo test lab contracts build packages packages-check packages-guest setup fmt \
-	clean
+.PHONY: help quick check demo test lab contracts priced priced-setup build packages packages-check \
+	packages-guest setup fmt clean
 
 help:
 	@echo "make quick  tests that need neither root nor the lab, about 1 minute once built: after each change"
 	@echo "make check  formatting and lints: before each commit"
 	@echo "make lab    the scheduler in a guest under traffic, about 5 minutes: after a change in bpf/ or scheduler/"
 	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
+	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 40 minutes"
 	@echo "make test   all tests, on both kernels, about 1 hour: before a release"
 	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, about 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"
@@ -49,6 +53,10 @@ lab: build
 contracts: build
 	$(BENCH) lab contracts --json target/contracts.json
 
+# The main comparison in the priced tier: the same work, at fixed rates, at two steering modes.
+priced: build priced-setup
+	$(BENCH) priced ab --machine xeon-gold-6128 --steering auto,hash --seeds 5 --budget 60 --out $(PRICED)
+
 # The guest test runs on the lab's default kernel and on the newest series. The last step tests the
 # deterministic tier.
 test: build
@@ -79,6 +87,10 @@ packages-guest: packages build
 # If everything is installed, this does nothing and needs no root.
 setup:
 	@experiments/lab/setup.sh $(PACKAGES)
+
+# what building the emulator of the priced lab needs
+priced-setup: setup
+	@experiments/lab/setup.sh $(PACKAGES) $(EMULATOR)
 
 check: setup
 	cargo fmt --all --check

@@ -53,5 +53,6 @@ case $mode in
 agent) steer-bench guest ;;
 shell) setsid cttyhack sh ;;
 det) sh /det.sh ;;
+priced) sh /priced.sh ;;
 esac
 poweroff -f

@@ -14,6 +14,7 @@ use crate::args::contracts::ContractsArgs;
 use crate::args::det::DetArgs;
 use crate::args::experiment::RunArgs;
 use crate::args::guest::{GuestArgs, RunArgs as GuestRunArgs, SourceArgs};
+use crate::args::priced::PricedCommand;
 use crate::args::trials::{AdaptArgs, JournalArgs, JournalHereArgs, NeutralArgs};
 
 /// Subcommands that use the lab.
@@ -34,6 +35,9 @@ pub(crate) enum LabCommand {
     /// Run trials of the journal on this machine. `lab journal` starts this.
     #[command(hide = true)]
     JournalHere(JournalHereArgs),
+    /// Measure in a guest whose clock is a model of a machine: caches, NUMA and DMA have prices.
+    #[command(subcommand)]
+    Priced(PricedCommand),
     /// Serve the lab from inside its guest. The guest's first process starts this.
     #[command(hide = true)]
     Guest,
@@ -111,6 +115,7 @@ impl LabCommand {
             }
             Self::Run(args) => steer_ab::experiment::run(&args.into(), &ab::plan),
             Self::Det(args) => args.run(),
+            Self::Priced(command) => command.run(),
             Self::Guest => steer_lab::agent::serve(),
             Self::BpfStats => steer_lab::agent::print_bpf_stats(),
         }

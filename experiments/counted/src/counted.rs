@@ -5,10 +5,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The guest's script prints these before each part, and at the end.
-const MARK: &str = "@@";
-const END: &str = "@@end";
-
 /// The counts of one run. They are equal for runs with the same seed, kernel, programs and QEMU.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Counted {
@@ -57,24 +53,10 @@ fn first_difference<'a>(one: &'a str, two: &'a str) -> Option<(&'a str, &'a str)
     }
 }
 
-/// Splits the guest's output into parts, by name. `None` if the end is missing. Drops the output
-/// before the first mark.
-pub(super) fn parts(said: &str) -> Option<BTreeMap<String, String>> {
-    let mut parts: BTreeMap<String, String> = BTreeMap::new();
-    let mut current = None;
-    for line in said.lines().map(str::trim_end) {
-        match (line.strip_prefix(MARK), &current) {
-            (Some(_), _) if line == END => return Some(parts),
-            (Some(name), _) => current = Some(name.to_owned()),
-            (None, Some(name)) => parts.entry(name.clone()).or_default().extend([line, "\n"]),
-            (None, None) => {}
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
+    use steer_lab::parts::{END, MARK};
+
     use super::*;
 
     fn counted(counters: &[(&str, &str)]) -> Counted {
@@ -90,14 +72,6 @@ mod tests {
             reports: BTreeMap::new(),
             counters: counters.iter().map(own).collect(),
         }
-    }
-
-    #[test]
-    fn splits_what_was_said_into_parts() {
-        let said = "boot\r\n@@a\r\n1\r\n2\r\n@@net/dev\r\n3\r\n@@end\r\nbye\r\n";
-        let expected = [("a", "1\n2\n"), ("net/dev", "3\n")];
-        assert_eq!(parts(said), Some(expected.map(|(a, b)| (a.to_owned(), b.to_owned())).into()));
-        assert_eq!(parts("@@a\n1\n"), None);
     }
 
     #[test]

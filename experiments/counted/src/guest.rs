@@ -14,7 +14,7 @@ use rustix::fs::MemfdFlags;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::counted::{self, Counted};
+use super::counted::Counted;
 use super::options::{DEFAULT, PINNED, RunOptions, Workload};
 use super::{bpf_cost, pipe, traffic};
 use steer_ground::progress::Progress;
@@ -24,6 +24,7 @@ use steer_lab::console::Console;
 use steer_lab::emulator::Emulator;
 use steer_lab::initramfs;
 use steer_lab::kernel::Kernel;
+use steer_lab::parts;
 use steer_lab::qemu::{Machine, Tier};
 use steer_lab::shape::{Nics, Shape};
 
@@ -31,7 +32,7 @@ use steer_lab::shape::{Nics, Shape};
 const LONGEST: Duration = Duration::from_secs(900);
 
 /// The script that `init` runs in such a guest.
-const SCRIPT: initramfs::Script = ("det.sh", include_str!("../det.sh"));
+const SCRIPT: initramfs::Script<'static> = ("det.sh", include_str!("../det.sh"));
 
 /// What all runs of one command share.
 #[derive(Debug)]
@@ -91,7 +92,7 @@ impl Packed {
         let console = Console::default();
         let said = self.said(seed, &console)?;
         said.lines().for_each(|line| console.push(line.trim_end()));
-        let mut parts = counted::parts(&said).with_context(|| {
+        let mut parts = parts::split(&said).with_context(|| {
             format!("the guest ended before its script did; {}", console.tail())
         })?;
         if let Some(failure) = parts.remove("failed") {

@@ -35,10 +35,9 @@ impl Emulator {
     /// # Errors
     /// When there is no QEMU, or only an older version.
     pub fn find() -> Result<Self> {
-        let root = PathBuf::from(env::var(UNPACKED.0).unwrap_or_else(|_| UNPACKED.1.to_owned()));
-        let unpacked = root.join("usr/bin").join(INSTALLED);
+        let unpacked = unpacked().join("usr/bin").join(INSTALLED);
         let found = if unpacked.is_file() {
-            Self::at(unpacked, vec![root.join("usr/share/qemu"), FIRMWARE.into()])?
+            Self::built(unpacked)?
         } else {
             Self::at(INSTALLED.into(), Vec::new())?
         };
@@ -49,6 +48,14 @@ impl Emulator {
             "{version} is too old: the lab needs version {OLDEST}; run make setup"
         );
         Ok(found)
+    }
+
+    /// One that has no firmware of its own: it gets that of the unpacked packages.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn built(program: PathBuf) -> Result<Self> {
+        Self::at(program, vec![unpacked().join("usr/share/qemu"), FIRMWARE.into()])
     }
 
     fn at(program: PathBuf, data: Vec<PathBuf>) -> Result<Self> {
@@ -66,6 +73,11 @@ impl Emulator {
         }
         command
     }
+}
+
+/// The folder of the QEMU that `setup.sh` unpacks.
+fn unpacked() -> PathBuf {
+    env::var(UNPACKED.0).unwrap_or_else(|_| UNPACKED.1.to_owned()).into()
 }
 
 /// The major number in `QEMU emulator version 10.0.2 (…)`.

@@ -16,9 +16,9 @@ use super::kernel::Kernel;
 use steer_ground::tool;
 
 /// A script: path in the guest, and text.
-pub type Script = (&'static str, &'static str);
+pub type Script<'a> = (&'a str, &'a str);
 /// The script that the kernel starts.
-const INIT: Script = ("init", include_str!("../init.sh"));
+const INIT: Script<'static> = ("init", include_str!("../init.sh"));
 /// From Debian's package busybox-static. A dynamic busybox would need its libraries before it can
 /// mount anything.
 const BUSYBOX: &str = "/usr/bin/busybox";
@@ -28,17 +28,17 @@ const FOLDERS: [&str; 9] =
 
 /// A file of the root file system.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
+struct Entry<'a> {
     /// Path in the guest, without the leading slash.
     path: String,
-    content: Content,
+    content: Content<'a>,
     executable: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Content {
+enum Content<'a> {
     File(PathBuf),
-    Text(&'static str),
+    Text(&'a str),
 }
 
 /// Packs a root file system with `programs` in `/bin`, each under its file name, and with `scripts`
@@ -48,7 +48,7 @@ enum Content {
 ///
 /// # Errors
 /// Names the program or library that is missing.
-pub fn pack(kernel: &Kernel, programs: &[PathBuf], scripts: &[Script]) -> Result<OwnedFd> {
+pub fn pack(kernel: &Kernel, programs: &[PathBuf], scripts: &[Script<'_>]) -> Result<OwnedFd> {
     let entries = entries(kernel, programs, scripts)?;
     let memory = rustix::fs::memfd_create("initramfs", MemfdFlags::CLOEXEC)
         .context("making a memory file for the initramfs")?;
@@ -81,18 +81,22 @@ pub fn pack(kernel: &Kernel, programs: &[PathBuf], scripts: &[Script]) -> Result
 }
 
 /// The entries, sorted by path and without duplicates.
-fn entries(kernel: &Kernel, programs: &[PathBuf], scripts: &[Script]) -> Result<BTreeSet<Entry>> {
+fn entries<'a>(
+    kernel: &Kernel,
+    programs: &[PathBuf],
+    scripts: &[Script<'a>],
+) -> Result<BTreeSet<Entry<'a>>> {
     let file = |path: String, from: PathBuf, executable| Entry {
         path,
         content: Content::File(from),
         executable,
     };
-    let script = |&(path, text): &Script| Entry {
+    let script = |&(path, text): &Script<'a>| Entry {
         path: path.to_owned(),
         content: Content::Text(text),
         executable: true,
     };
-    let mut entries: BTreeSet<Entry> = [INIT].iter().chain(scripts).map(script).collect();
+    let mut entries: BTreeSet<Entry<'_>> = [INIT].iter().chain(scripts).map(script).collect();
     let config = format!("boot/config-{}", kernel.release);
     entries.insert(file(config, kernel.config(), false));
     for module in kernel.modules() {

@@ -8,6 +8,7 @@ pub mod guest;
 pub mod initramfs;
 pub mod kernel;
 pub mod net;
+pub mod parts;
 pub mod qemu;
 pub mod shape;
 pub mod steering;

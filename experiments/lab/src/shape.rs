@@ -59,11 +59,21 @@ impl Shape {
     /// Arguments for CPUs, nodes with `node_mib` MiB each, their distances, and a port for each
     /// NIC.
     pub(super) fn arguments(self, nics: Nics, node_mib: u32) -> Vec<String> {
+        let mut arguments = self.machine(1, node_mib);
+        arguments.extend(ports(nics.nodes(self)));
+        arguments
+    }
+
+    /// Arguments for CPUs, nodes with `node_mib` MiB each, and their distances. The cores of a
+    /// socket are on `dies`; a guest sees an L3 for each die.
+    pub fn machine(self, dies: usize, node_mib: u32) -> Vec<String> {
         let Self { sockets, cores, threads } = self;
         let per_node = cores * threads;
+        let of_dies = if dies > 1 { format!("dies={dies},") } else { String::new() };
         let mut arguments = words(&format!(
-            "-smp {},sockets={sockets},cores={cores},threads={threads}",
-            self.cpus()
+            "-smp {},sockets={sockets},{of_dies}cores={},threads={threads}",
+            self.cpus(),
+            cores / dies
         ));
         for node in 0..sockets {
             let (first, last) = (node * per_node, (node + 1) * per_node - 1);
@@ -77,16 +87,21 @@ impl Shape {
                 arguments.extend(words(&format!("-numa dist,src={from},dst={to},val=21")));
             }
         }
-        for (nic, node) in nics.nodes(self).enumerate() {
-            // The far side of the port takes a bus number too.
-            let (bus, chassis) = (128 + 2 * nic, nic + 1);
-            arguments.extend(words(&format!(
-                "-device pxb-pcie,id=nicbus{nic},bus_nr={bus},numa_node={node},bus=pcie.0 \
-                 -device pcie-root-port,id=nicport{nic},bus=nicbus{nic},chassis={chassis}"
-            )));
-        }
         arguments
     }
+}
+
+/// Arguments for a port of a NIC, `nicport0` and so on, on a bus of each of these nodes.
+pub fn ports(nodes: impl IntoIterator<Item = usize>) -> Vec<String> {
+    let port = |(nic, node): (usize, usize)| {
+        // The far side of the port takes a bus number too.
+        let (bus, chassis) = (128 + 2 * nic, nic + 1);
+        words(&format!(
+            "-device pxb-pcie,id=nicbus{nic},bus_nr={bus},numa_node={node},bus=pcie.0 \
+             -device pcie-root-port,id=nicport{nic},bus=nicbus{nic},chassis={chassis}"
+        ))
+    };
+    nodes.into_iter().enumerate().flat_map(port).collect()
 }
 
 impl fmt::Display for Shape {

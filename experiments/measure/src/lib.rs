@@ -26,6 +26,7 @@ pub use counters::Count;
 pub use network::Network;
 pub use options::CpuOptions;
 pub use report::{CpuReport, Usage};
+pub use usage::{CpuTime, Ticks};
 
 /// Measures, and prints the report.
 ///

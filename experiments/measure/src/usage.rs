@@ -16,7 +16,7 @@ const FIELDS: usize = 8;
 
 /// Ticks since boot of each online CPU, by CPU number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ticks(BTreeMap<usize, [u64; FIELDS]>);
+pub struct Ticks(BTreeMap<usize, [u64; FIELDS]>);
 
 /// Seconds of CPU time by what they were spent on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,7 +48,11 @@ impl Ticks {
         Self::parse(&text).with_context(|| format!("{PATH} has an unknown format"))
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    /// Reads the text of /proc/stat.
+    ///
+    /// # Errors
+    /// When it has another format.
+    pub fn parse(text: &str) -> Result<Self> {
         let mut cpus = BTreeMap::new();
         for line in text.lines() {
             let mut words = line.split_ascii_whitespace();
@@ -80,7 +84,7 @@ impl Ticks {
 
     /// What a CPU did between an earlier reading and this one. `None` if it was offline in one of
     /// them.
-    pub(crate) fn since(&self, earlier: &Self, cpu: usize, ticks_per_s: u64) -> Option<CpuTime> {
+    pub fn since(&self, earlier: &Self, cpu: usize, ticks_per_s: u64) -> Option<CpuTime> {
         let (before, after) = (earlier.0.get(&cpu)?, self.0.get(&cpu)?);
         let mut seconds = [0.0; FIELDS];
         for (index, second) in seconds.iter_mut().enumerate() {

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Builds the priced lab's emulator: QEMU from its Debian source package, with turns.c (a plugin owns
 # the clock), wire.c (NICs with several queues in virtual time) and a small patch that calls them.
-# It goes to target/priced/emulator and is built again only when something here changes.
+# The program and the header for plugins go to the folder that is named. `steer-bench priced` calls
+# this when something here has changed.
 #
-# Nothing is installed but what the caller names for `make setup`: meson is too old in Debian 12, so
+# Nothing is installed but what the caller names for `make priced-setup`: meson is too old in Debian 12, so
 # the backport is unpacked for the build.
 set -eu
 
@@ -11,11 +12,8 @@ SOURCE=qemu_10.0.2+ds.orig.tar.xz
 SHA256=0901da33844a331bf8b3602b9c1fbd178e60b737c8e3ade678255bd090c9b9f1
 TREE=qemu-10.0.2
 HERE=$(cd "$(dirname "$0")" && pwd)
-OUT=${1:-target/priced/emulator}
+OUT=$1
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
-
-stamp=$(cat "$HERE/build.sh" "$HERE/qemu-10.0.2.patch" "$HERE/steer.mak" "$HERE"/*.[ch] | sha256sum | cut -d' ' -f1)
-[ "$(cat "$OUT/stamp" 2>/dev/null)" != "$stamp" ] || exit 0
 
 # The mirror that serves release $1, from one-line or deb822 sources.
 mirror() {
@@ -26,15 +24,14 @@ mirror() {
 }
 
 for need in ninja pkg-config cc python3 patch; do
-	command -v "$need" >/dev/null || { echo "the emulator's build needs $need: run make setup" >&2; exit 1; }
+	command -v "$need" >/dev/null || { echo "the emulator's build needs $need: run make priced-setup" >&2; exit 1; }
 done
-pkg-config --exists glib-2.0 || { echo "the emulator's build needs libglib2.0-dev: run make setup" >&2; exit 1; }
+pkg-config --exists glib-2.0 || { echo "the emulator's build needs libglib2.0-dev: run make priced-setup" >&2; exit 1; }
 
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 uri=$(mirror "$release")
 [ -n "$uri" ] || { echo "no package source in /etc/apt serves $release: add one" >&2; exit 1; }
 
-echo "building the priced lab's emulator (three minutes on two cores)"
 mkdir -p "$OUT"
 work=$(cd "$OUT" && pwd)/work
 rm -rf "$work"
@@ -74,4 +71,3 @@ strip --strip-unneeded qemu-system-x86_64
 cd "$work/.."
 mv work/build/qemu-system-x86_64 .
 cp --no-preserve=all "work/$TREE/include/qemu/qemu-plugin.h" .
-echo "$stamp" >stamp

@@ -3,6 +3,8 @@
  * Microbenchmarks inside the guest, by the guest's clock. Each prints a line of JSON.
  *
  *   mark N                          a command to the model (plugin/command.c)
+ *   marks BEFORE SPAN STEPS         a mark after so many microseconds, and in steps to the end of
+ *                                   the span after it; prints /proc/stat from both ends
  *   spin CPUS LOOPS                 so many CPUs count down at once
  *   sleep MICROSECONDS TIMES
  *   chase CPU NODE KIB              latency: a random cycle through all lines
@@ -84,6 +86,39 @@ static char *memory_on(size_t bytes, int node)
 	}
 	memset(p, 0, bytes);
 	return p;
+}
+
+static void read_stat(char *text, size_t room)
+{
+	FILE *file = fopen("/proc/stat", "r");
+	size_t n = file ? fread(text, 1, room - 1, file) : 0;
+
+	text[n] = '\0';
+	if (file)
+		fclose(file);
+}
+
+static void sleep_until(int64_t time)
+{
+	struct timespec t = {.tv_sec = time / 1000000000, .tv_nsec = time % 1000000000};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+static void marks(int before_us, int span_us, int steps)
+{
+	static char first[1 << 16], last[1 << 16];
+	int64_t start = now() + before_us * 1000LL;
+
+	sleep_until(start);
+	read_stat(first, sizeof first);
+	command(BEFORE);
+	for (int k = 1; k <= steps; k++) {
+		sleep_until(start + span_us * 1000LL * k / steps);
+		command(AFTER);
+	}
+	read_stat(last, sizeof last);
+	printf("@@stat-before\n%s@@stat-after\n%s", first, last);
 }
 
 static uint64_t random_state = 12345;
@@ -212,7 +247,7 @@ static void chase(int cpu, int node, size_t kib)
 
 static void gather(int cpu, int node, size_t kib)
 {
-	size_t lines = (kib << 10) / LINE, steps = 100000;
+	size_t lines = (kib << 10) / LINE, steps = 500000;
 	char *p = memory_on(kib << 10, node);
 	int64_t start;
 
@@ -369,6 +404,8 @@ int main(int count, char **word)
 		n[k] = (int)strtol(word[k + 2], NULL, 0);
 	if (!strcmp(test, "mark"))
 		command(n[0]);
+	else if (!strcmp(test, "marks"))
+		marks(n[0], n[1], n[2]);
 	else if (!strcmp(test, "spin"))
 		spin(n[0], (uint64_t)n[1]);
 	else if (!strcmp(test, "sleep"))

@@ -2,7 +2,7 @@
 /*
  * Installation: options, the machine, the callbacks.
  *
- *   machine=FILE        the machine's description
+ *   machine=FILE        the machine's prices (machine.c)
  *   cores=N threads=N   cores of a node and threads of a core, as given to -smp
  *   nodes=N node_mib=N  NUMA nodes and the memory of each
  *   clients=MASK        CPUs that drive traffic: fast and without caches
@@ -78,6 +78,13 @@ static bool option(const char *name, const char *value, const char **machine_pat
 	return true;
 }
 
+static void at_end(qemu_plugin_id_t id, void *unused)
+{
+	(void)id;
+	(void)unused;
+	command_report(LAST_MARK);
+}
+
 static void on_cpu(qemu_plugin_id_t id, unsigned int index)
 {
 	(void)id;
@@ -117,5 +124,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 	slot_c = (qemu_plugin_u64){board, offsetof(struct slot, c)};
 	qemu_plugin_register_vcpu_init_cb(id, on_cpu);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, prices_translate);
+	qemu_plugin_register_atexit_cb(id, at_end, NULL);
 	return 0;
 }

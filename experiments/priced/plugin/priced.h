@@ -3,7 +3,7 @@
  * The priced machine: what the plugin's files share. One file, one job:
  *
  *   plugin.c    options, installation
- *   machine.c   the machine's description, read and checked
+ *   machine.c   the machine's prices, read
  *   clock.c     each vCPU's own time, turns, quanta, idle time
  *   prices.c    what instructions cost, as code is translated
  *   access.c    loads and stores: the filter in front of the model
@@ -60,15 +60,13 @@ enum event {
 	EVENTS
 };
 
-/* The machine as its file describes it. */
+/* The machine's prices. */
 struct machine {
-	char name[64];
 	uint64_t instruction; /* without stalls */
 	uint64_t event[EVENTS];
 	uint64_t io_read, io_write, wake;
 	uint64_t smt_percent; /* time an instruction takes while the sibling runs, of alone */
-	uint64_t l1_kib, l1_ways, l2_kib, l2_ways, l3_kib, l3_ways, l3_cores, ddio_ways;
-	bool l3_victim;
+	uint64_t l1_kib, l1_ways, l2_kib, l2_ways, l3_kib, l3_ways, l3_cores, l3_victim, ddio_ways;
 	uint64_t latency[SOURCES];
 	uint64_t window_instructions, window_misses, stream_lines, store_lines;
 	uint64_t dram_line, link_line; /* time a line occupies one node's DRAM, one link */
@@ -166,6 +164,7 @@ void dma_read(int node, uint64_t address, uint64_t length);
 void dma_wrote(int node, uint64_t address, uint64_t length);
 
 /* command.c */
+enum { LAST_MARK = 0xff }; /* set when the emulator ends */
 void command_run(unsigned int index, void *command);
 void command_report(int tag);
 

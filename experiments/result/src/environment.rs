@@ -4,12 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// Accelerator of the priced tier, in [`Environment::accelerator`].
+pub const PRICED: &str = "priced";
+
 /// The measured machine. Unknown values are null.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// When the run began: RFC 3339, UTC.
     pub started: Option<String>,
-    /// What runs the guest's instructions: `tcg` (emulation) or `kvm`; null on bare metal.
+    /// What runs the guest's instructions: `tcg` (emulation), `priced` (emulation whose clock is a
+    /// model of a machine) or `kvm`; null on bare metal.
     pub accelerator: Option<String>,
     /// Release of the measured kernel.
     pub kernel: Option<String>,
@@ -49,6 +53,14 @@ impl Environment {
         const TCG: &str = "Measured under TCG emulation, which prices neither caches nor remote \
             memory: throughput per core here is evidence of instructions and context switches \
             saved, never of cache or NUMA gains. Absolute values are those of an emulator.";
-        (self.accelerator.as_deref() == Some("tcg")).then_some(TCG)
+        const MODEL: &str = "Measured in a model of a machine, whose inputs are published prices of \
+            caches, remote memory and DMA. It leaves out out-of-order execution beyond a window of \
+            misses, prefetchers, the reach of TLBs, frequency and real NIC rings. This is a model's \
+            throughput per core; hardware has the last word.";
+        match self.accelerator.as_deref() {
+            Some("tcg") => Some(TCG),
+            Some(PRICED) => Some(MODEL),
+            _ => None,
+        }
     }
 }

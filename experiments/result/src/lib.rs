@@ -36,8 +36,8 @@ mod warnings;
 mod workload;
 
 pub use brief::brief;
-pub use cpu::CpuRecord;
-pub use environment::Environment;
+pub use cpu::{Counter, CpuRecord};
+pub use environment::{Environment, PRICED};
 pub use file::write_whole;
 pub use mode::Mode;
 pub use observer::{CpuShares, ObserverReport, Timeline};

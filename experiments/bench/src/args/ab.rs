@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Error, Result};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser};
 use steer_ab::AbPlan;
 use steer_lab::steering::Steering;
 use steer_result::spec::Options;
@@ -96,7 +96,7 @@ impl TryFrom<AbArgs> for AbPlan {
 }
 
 /// Describes a steering mode, for the help.
-fn mode(mode: Steering) -> &'static str {
+pub(super) fn mode(mode: Steering) -> &'static str {
     match mode {
         Steering::Auto => {
             "A flow's packets follow its thread, as with perfect aRFS: the tap sends a flow to the queue \
@@ -132,7 +132,7 @@ pub(crate) fn plan(line: &[String]) -> Result<AbPlan> {
     let parsed = |line| {
         let matches = AbLine::command().try_get_matches_from(line)?;
         let AbLine { args } = AbLine::from_arg_matches(&matches)?;
-        Ok((args, options(&matches)))
+        Ok((args, options(&AbLine::command(), &matches)))
     };
     let (args, options) =
         parsed(line).map_err(|error: clap::Error| Error::msg(brief(&error.to_string())))?;
@@ -140,8 +140,7 @@ pub(crate) fn plan(line: &[String]) -> Result<AbPlan> {
 }
 
 /// The options that were given, for the result.
-fn options(matches: &ArgMatches) -> Options {
-    let command = AbLine::command();
+pub(super) fn options(command: &Command, matches: &ArgMatches) -> Options {
     let given = command.get_arguments().filter_map(|arg| {
         let id = arg.get_id().as_str();
         let (source, name) = (matches.value_source(id)?, arg.get_long()?);

@@ -14,6 +14,8 @@ pub(crate) mod experiment;
 pub(crate) mod guest;
 pub(crate) mod hog;
 mod host;
+pub(crate) mod priced;
+mod priced_ab;
 pub(crate) mod report;
 pub(crate) mod results;
 mod rounds;

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-pub use store::Kernel;
-use store::folder_names;
+pub use store::{Kernel, folder_names};
 pub use version::Wanted;
 
 use steer_ground::progress::Progress;

@@ -121,7 +121,10 @@ fn sha256(path: &Path) -> Result<String> {
 }
 
 /// Names of the entries of a folder, without hidden ones.
-pub(super) fn folder_names(dir: &Path) -> Result<Vec<String>> {
+///
+/// # Errors
+/// When it cannot be read.
+pub fn folder_names(dir: &Path) -> Result<Vec<String>> {
     let reading = || format!("reading {}", dir.display());
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).with_context(reading)? {

@@ -1,0 +1,123 @@
+//! The flags of `steer-bench priced`.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, value_parser};
+use steer_lab::kernel::Wanted;
+use steer_priced::flow::{self, FlowOptions};
+use steer_priced::{BenchOptions, ab, calibrate};
+
+use super::guest::SourceArgs;
+use super::priced_ab::{self, PricedAbArgs};
+
+/// What to do in the priced tier.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PricedCommand {
+    /// Check machines: microbenchmarks in the guest must measure what the machine's file says.
+    Calibrate(CalibrateArgs),
+    /// Measure one TCP flow, with softirq and thread in five placements.
+    Flow(FlowArgs),
+    /// Compare schedulers on the same traffic.
+    Ab(Box<PricedAbArgs>),
+}
+
+/// How to run guests.
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    /// Kernel series, such as 6.18, or version, such as 6.18.15.
+    #[arg(long, value_name = "VERSION", default_value = "6.18")]
+    kernel: Wanted,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Guests that run at a time. Each keeps one CPU of this machine busy. What they measure does
+    /// not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = value_parser!(u8).range(1..=64))]
+    at_once: u8,
+    /// Longest real time for all guests together, in minutes.
+    #[arg(long, value_name = "MINUTES", default_value_t = 60.0, value_parser = minutes)]
+    budget: f64,
+}
+
+/// A positive number of minutes, up to a day.
+fn minutes(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(minutes) if minutes > 0.0 && minutes <= 1440.0 => Ok(minutes),
+        _ => Err("write minutes above 0, up to 1440".to_owned()),
+    }
+}
+
+impl From<BenchArgs> for BenchOptions {
+    fn from(args: BenchArgs) -> Self {
+        let BenchArgs { kernel, source, at_once, budget } = args;
+        Self {
+            kernel,
+            source: source.into(),
+            at_once: at_once.into(),
+            budget: Duration::from_secs_f64(60.0 * budget),
+        }
+    }
+}
+
+/// Flags of `steer-bench priced calibrate`.
+#[derive(Debug, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Machines to check: names, or files that end in .toml [default: all of
+    /// experiments/priced/machines].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    machine: Vec<String>,
+    /// Print all checks as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
+}
+
+/// Flags of `steer-bench priced flow`.
+#[derive(Debug, Args)]
+pub(crate) struct FlowArgs {
+    /// Machines: names in experiments/priced/machines, or files that end in .toml.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "xeon-gold-6128")]
+    machine: Vec<String>,
+    /// Largest packet, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = value_parser!(u32).range(576..=9000))]
+    mtu: u32,
+    /// Runs of each machine. The seed moves the flow against the timer ticks.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..=100))]
+    seeds: u32,
+    /// Measured time of the guest for each placement, in ms.
+    #[arg(long, value_name = "MS", default_value_t = 20, value_parser = value_parser!(u32).range(1..=10_000))]
+    span: u32,
+    /// Print all measurements as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
+}
+
+impl PricedCommand {
+    /// Runs the command to its end.
+    ///
+    /// # Errors
+    /// When a guest or a check fails.
+    pub(crate) fn run(self) -> Result<()> {
+        match self {
+            Self::Calibrate(args) => calibrate::run(&args.machine, &args.bench.into(), args.json),
+            Self::Ab(_) => {
+                // The result records the options as they were given, which clap's types have not.
+                let command: Vec<String> = std::env::args().collect();
+                ab::run(&priced_ab::options(&command[3..])?, command)
+            }
+            Self::Flow(args) => {
+                let options = FlowOptions {
+                    machines: args.machine,
+                    mtu: args.mtu,
+                    seeds: args.seeds,
+                    span_ms: args.span,
+                    bench: args.bench.into(),
+                };
+                flow::run(&options, args.json)
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The priced tier from outside: what cannot be measured gives one clear error, before anything is
+//! built or started.
+
+use std::path::Path;
+use std::process::Command;
+
+use assert_cmd::prelude::*;
+use predicates::prelude::*;
+
+/// A command of the tier, in the project's folder.
+fn priced(flags: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_steer-bench"));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    command.arg("priced").args(flags.split_whitespace());
+    command
+}
+
+/// What it says when it fails.
+fn refuses(flags: &str, said: &str) {
+    priced(flags).assert().failure().stderr(predicate::str::contains(said));
+}
+
+#[test]
+fn a_machine_must_exist_and_be_possible() {
+    refuses("calibrate --machine xeon", "there is no machine \"xeon\": choose one of epyc-7763,");
+    refuses("flow --machine no.toml", "cannot read the machine no.toml");
+    let bad = "experiments/priced/tests/bad/below-range.toml";
+    let said = format!("{bad}:4: core.clock_ghz is a number from 0.5 to 10, not 0");
+    refuses(&format!("calibrate --machine {bad}"), &said);
+    refuses(&format!("flow --machine {bad}"), &said);
+}
+
+#[test]
+fn a_comparison_needs_what_the_model_can_hold_and_the_guest_has() {
+    refuses("ab --arms default+rfs", "the priced tier has no settings of arms");
+    refuses("ab --arms default,default", "--arms names default twice");
+    refuses("ab --arms simple=scx_simple", "the guest has no scx_simple: name it with --with");
+    refuses("ab --shape 1x4", "the pinned arm puts RPCs on another node");
+    refuses("ab --scx-steer /bin/true --with /no/such", "/no/such does not exist");
+    refuses("ab --long-rate fast", "--long-rate");
+    refuses("ab --warmup 0", "write seconds from 0.01 to 60");
+    refuses("flow --budget 0", "write minutes above 0");
+}
+
+#[test]
+fn another_folder_than_the_projects_is_told() {
+    let elsewhere = tempfile::tempdir();
+    let elsewhere = elsewhere.as_ref().map(|folder| folder.path()).unwrap_or(Path::new("/"));
+    priced("calibrate")
+        .current_dir(elsewhere)
+        .assert()
+        .failure()
+        .stderr(predicate::str::contains("run this in the project's folder"));
+}

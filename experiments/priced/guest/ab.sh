@@ -1,0 +1,51 @@
+# Long flows and RPCs under a scheduler, with an observer. The first CPUs are measured; the client's
+# drive the traffic, and run this script. Variables: src/ab/task.rs.
+taskset -p $client_mask $$ >/dev/null
+connect $mtu $client_cpu
+interrupts_to "$inner_device-input" $softirqs
+interrupts_to "$inner_device-output" $softirqs
+number=0
+for queue in /sys/class/net/$inner/queues/tx-*/xps_cpus; do
+	if [ $xps = on ]; then printf '%x' $((1 << number)) >$queue; else echo 0 >$queue; fi
+	number=$((number + 1))
+done
+# The seed moves everything against the timer ticks.
+calibrate spin 1 $((seed * 104729 + 1)) >/dev/null
+if [ -n "$scheduler" ]; then
+	taskset $measured_mask $scheduler >/tmp/scheduler.out 2>/tmp/scheduler.err &
+	loaded=$!
+	await /sys/kernel/sched_ext/state enabled
+	echo "@@scheduler"
+	cat /sys/kernel/sched_ext/root/ops
+fi
+taskset $measured_mask $server >/tmp/server.out 2>/tmp/server.err &
+serving=$!
+await /tmp/server.out ready
+sleep 0.2
+calibrate mark 3
+scx_steer observe --lead $lead_s --duration $span_s --tail 60 --interval $interval_s --json \
+	>/tmp/observe 2>/tmp/observe.err &
+observer=$!
+await /tmp/observe.err observing
+calibrate mark 1
+chrt -f 2 calibrate marks $lead_us $span_us 20 >/tmp/marks &
+marking=$!
+inside chrt -f 1 $client_command >/tmp/client 2>/tmp/client.err || fail "the client failed"
+wait $marking || fail "the marks failed"
+calibrate mark 2
+calibrate mark 4
+kill -INT $observer
+wait $observer || fail "the observer failed"
+if [ -n "$loaded" ]; then
+	grep -q enabled /sys/kernel/sched_ext/state || fail "the scheduler was thrown out during the sample"
+	kill -INT $loaded
+	wait $loaded || fail "the scheduler failed"
+fi
+kill $serving
+for part in observe client server.err; do
+	echo "@@$part"
+	cat /tmp/$part
+done
+cat /tmp/marks
+echo "@@dmesg"
+dmesg

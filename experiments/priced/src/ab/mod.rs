@@ -1,0 +1,168 @@
+//! `steer-bench priced ab`: the same workload under several arms, in the priced machine. Every
+//! sample has a guest of its own, so arms need no order; a round is a seed. Results are saved after
+//! every sample.
+
+mod options;
+mod sample;
+mod task;
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+use steer_ground::cpus::joined;
+use steer_ground::progress::Progress;
+use steer_ground::style::Style;
+use steer_ground::tool;
+use steer_ground::warning::Warning;
+use steer_ground::word::Word;
+use steer_lab::SCX_STEER;
+use steer_result::{
+    AbResult, Environment, Header, PRICED, Sample, Unfinished, Workload, summarize,
+};
+
+use crate::bench::Bench;
+use crate::machine::Machine;
+pub use options::AbOptions;
+use task::Which;
+
+const RESULT: &str = "result.json";
+const REPORT: &str = "report.html";
+
+/// Measures, writes the files and prints the table. The result records `command`.
+///
+/// # Errors
+/// When a sample fails, or the budget is used up. The samples before are saved, and the result says
+/// that it is unfinished.
+pub fn run(options: &AbOptions, command: Vec<String>) -> Result<()> {
+    options.check()?;
+    let machine = Machine::find(&options.machine)?;
+    let which = all(options);
+    let progress = Progress::rounds(which.len() as u64);
+    // What the model cannot hold should not wait for the emulator's build.
+    for one in which.iter().take(1) {
+        task::task(options, &machine, one, &[]).hardware.check()?;
+    }
+    let bench = Bench::new(&options.bench, &progress)?;
+    let mut run =
+        Run { options, header: header(options, &machine, &bench, command)?, samples: Vec::new() };
+    fs::create_dir_all(&options.out)
+        .with_context(|| format!("creating {}", options.out.display()))?;
+    let programs = task::programs(options, &bench)?;
+    let planned = which.len();
+    let tasks = which.into_iter().map(|one| {
+        let task = task::task(options, &machine, &one, &programs);
+        (one, task)
+    });
+    let cpus = 0..options.shape.cpus();
+    let measured = bench.run(tasks, &progress, |which, task, said| {
+        let read = sample::read(&which, cpus.clone(), &said).with_context(|| task.name.clone())?;
+        run.add(read);
+        run.save(Some(Unfinished { planned, error: None })).map(drop)
+    });
+    drop(progress);
+    let unfinished = measured.as_ref().err();
+    let unfinished =
+        unfinished.map(|error| Unfinished { planned, error: Some(format!("{error:#}")) });
+    if !run.samples.is_empty() {
+        let result = run.save(unfinished)?;
+        print!("{}", steer_result::table(&result, Style::Terminal));
+        for file in [RESULT, REPORT] {
+            println!("{}", options.out.join(file).display());
+        }
+    }
+    measured
+}
+
+/// Every sample, seed by seed: an unfinished result has whole rounds first.
+fn all(options: &AbOptions) -> Vec<Which<'_>> {
+    let seeds = options.first_seed..options.first_seed + options.seeds;
+    seeds
+        .flat_map(|seed| {
+            options.worlds.iter().flat_map(move |&world| {
+                (0..).zip(&options.arms).map(move |(order, arm)| Which { world, arm, order, seed })
+            })
+        })
+        .collect()
+}
+
+/// A run as far as it came.
+struct Run<'a> {
+    options: &'a AbOptions,
+    header: Header,
+    samples: Vec<Sample>,
+}
+
+impl Run<'_> {
+    fn add(&mut self, (sample, warnings): (Sample, Vec<Warning>)) {
+        self.samples.push(sample);
+        self.header.warnings.extend(warnings);
+    }
+
+    /// Writes all samples so far, in an order that does not depend on which guest ended first.
+    fn save(&mut self, unfinished: Option<Unfinished>) -> Result<AbResult> {
+        let place = |arm: &str| self.options.arms.iter().position(|it| it.name == arm);
+        let turn = |world: &str| self.options.worlds.iter().position(|it| it.word() == world);
+        self.samples.sort_by_key(|it| (turn(&it.mode), it.round, place(&it.arm)));
+        let header = Header { unfinished, ..self.header.clone() };
+        let result = summarize(header, self.samples.clone());
+        result.write(&self.options.out.join(RESULT))?;
+        steer_report::write(&result, &self.options.out.join(REPORT))?;
+        Ok(result)
+    }
+}
+
+/// What is known before the first sample.
+fn header(
+    options: &AbOptions,
+    machine: &Machine,
+    bench: &Bench,
+    command: Vec<String>,
+) -> Result<Header> {
+    let layout = options.layout();
+    let names: Vec<String> = options.arms.iter().map(|arm| arm.name.clone()).collect();
+    let main_arm = names.iter().find(|name| *name == SCX_STEER).or(names.last());
+    let main_arm = main_arm.context("--arms names no arm")?.clone();
+    let scx_steer = tool::output(
+        Command::new(options.scx_steer()?).arg("--version"),
+        "asking for scx_steer's version",
+    )?;
+    let mut other = Map::new();
+    let mut put = |key: &str, value: Value| other.insert(key.to_owned(), value);
+    put("machine", json!(machine.id));
+    put("machine_name", json!(machine.name));
+    put("prices", json!(machine.prices()));
+    put("model_sha256", json!(bench.tools.hash));
+    put("mtu", json!(options.mtu));
+    let started = tool::output(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]), "date");
+    let environment = Environment {
+        started: started.ok().map(|text| text.trim().to_owned()),
+        accelerator: Some(PRICED.to_owned()),
+        kernel: Some(bench.kernel.release.clone()),
+        kernel_package: Some(bench.kernel.packages.join(", ")),
+        shape: Some(options.shape.to_string()),
+        cpus: u32::try_from(options.shape.cpus()).ok(),
+        nic_node: u32::try_from(options.shape.sockets - 1).ok(),
+        nic_cpus: Some(joined(&layout.long_cpus)),
+        arm_version: Some(scx_steer.trim().to_owned()),
+        qemu: Some(bench.tools.emulator.version.clone()),
+        other,
+        ..Environment::default()
+    };
+    let workload = Workload {
+        warmup_s: options.warmup_s,
+        duration_s: options.duration_s,
+        ..options.workload.describe(&layout)
+    };
+    Ok(Header {
+        main_arm,
+        arms: names,
+        command,
+        options: options.options.clone(),
+        seed: options.first_seed.into(),
+        environment,
+        workload,
+        ..Header::default()
+    })
+}

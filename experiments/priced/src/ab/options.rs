@@ -1,0 +1,110 @@
+//! What a run of `steer-bench priced ab` is to measure, and what the tier cannot do.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use steer_lab::SCX_STEER;
+use steer_lab::shape::Shape;
+use steer_lab::steering::Steering;
+use steer_result::spec::Options;
+use steer_scenario::arm::Arm;
+use steer_scenario::layout::Layout;
+use steer_scenario::workload::Workload;
+
+use crate::bench::BenchOptions;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct AbOptions {
+    /// The machine, by name or file.
+    pub machine: String,
+    /// The measured CPUs. One more node of this kind drives the traffic.
+    pub shape: Shape,
+    /// What to compare.
+    pub arms: Vec<Arm>,
+    /// Steering modes to measure in.
+    pub worlds: Vec<Steering>,
+    /// Runs of each arm in each mode.
+    pub seeds: u32,
+    /// The first seed.
+    pub first_seed: u32,
+    /// Largest packet, in bytes.
+    pub mtu: u32,
+    /// The traffic. Its warm-up and duration are the next two instead: it has whole seconds.
+    pub workload: Workload,
+    /// Seconds of traffic before each sample, by the guest's clock.
+    pub warmup_s: f64,
+    /// Seconds of each sample.
+    pub duration_s: f64,
+    /// Folder of scx_steer and this program; other programs for the guest's /bin.
+    pub programs: Vec<PathBuf>,
+    /// Folder for the result.
+    pub out: PathBuf,
+    /// The options that were given, for the result.
+    pub options: Options,
+    /// How to run guests.
+    pub bench: BenchOptions,
+}
+
+impl AbOptions {
+    /// Checks what the flags' types cannot.
+    ///
+    /// # Errors
+    /// Names the flags, and what to do about them.
+    pub(super) fn check(&self) -> Result<()> {
+        self.workload.check()?;
+        self.workload.check_own("the priced tier")?;
+        for (index, arm) in self.arms.iter().enumerate() {
+            let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
+            ensure!(!twice, "--arms names {} twice", arm.name);
+            ensure!(
+                arm.tunings.is_empty(),
+                "--arms {}: the priced tier has no settings of arms: leave out what follows the +",
+                arm.name
+            );
+            if let Some(program) = arm.scheduler.as_ref().and_then(|argv| argv.first()) {
+                let known = self.programs.iter().any(|path| path.ends_with(program));
+                ensure!(
+                    known,
+                    "--arms {}: the guest has no {program}: name it with --with",
+                    arm.name
+                );
+            }
+        }
+        ensure!(
+            self.shape.sockets > 1 || !self.arms.iter().any(|arm| arm.pinned),
+            "the pinned arm puts RPCs on another node than the NIC's: use a --shape with two nodes \
+             or leave it out of --arms"
+        );
+        let programs = self.programs.iter().find(|path| !path.is_file());
+        match programs {
+            Some(path) => Err(anyhow::Error::msg(format!(
+                "{} does not exist; build it first (cargo build --release), or say where it is",
+                path.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The path of scx_steer: its observer measures every arm.
+    pub(super) fn scx_steer(&self) -> Result<&PathBuf> {
+        let found = self.programs.iter().find(|path| path.ends_with(SCX_STEER));
+        found.context("scx_steer is missing: its observer measures every arm")
+    }
+
+    /// Where the server runs.
+    pub(super) fn layout(&self) -> Layout {
+        let per_node = self.shape.cores * self.shape.threads;
+        let nodes: Vec<Vec<usize>> = (0..self.shape.sockets)
+            .map(|node| (node * per_node..(node + 1) * per_node).collect())
+            .collect();
+        let (far, near) = nodes.split_at(nodes.len() - 1);
+        Layout {
+            long_cpus: near.concat(),
+            rpc_cpus: far.concat(),
+            nodes: nodes.clone(),
+            address: Ipv4Addr::UNSPECIFIED.into(),
+        }
+    }
+}

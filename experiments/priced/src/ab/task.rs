@@ -1,0 +1,127 @@
+//! One sample's guest: the words of its script (`guest/ab.sh`).
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use steer_ground::tool;
+use steer_lab::steering::Steering;
+use steer_scenario::arm::Arm;
+
+use super::options::AbOptions;
+use crate::bench::Bench;
+use crate::guest::Task;
+use crate::hardware::{Hardware, Network, Wire};
+use crate::machine::Machine;
+
+const TEST: &str = include_str!("../../guest/ab.sh");
+/// A guest of six CPUs with our programs fits, and three such nodes fit into the model.
+const NODE_MIB: u32 = 768;
+/// Address of the server in the guest.
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 42, 0, 2);
+/// Seconds that the client has for opening its connections, so that its window begins at a known
+/// moment.
+const CONNECT_S: f64 = 0.05;
+/// The shortest interval of the observer's timeline.
+const SHORTEST_S: f64 = 0.01;
+/// First source ports: each seed has its own, and so other hashes.
+const PORTS: u16 = 20_000;
+/// A multiple of every number of queues up to 8, so that with the port rule flow i meets queue i.
+const PORT_STEP: u16 = 840;
+
+/// Which sample it is.
+#[derive(Debug, Clone)]
+pub(super) struct Which<'a> {
+    pub(super) world: Steering,
+    pub(super) arm: &'a Arm,
+    /// Position of the arm.
+    pub(super) order: u32,
+    pub(super) seed: u32,
+}
+
+impl Which<'_> {
+    /// First source port of the client.
+    pub(super) fn source_port(&self) -> u16 {
+        PORTS + PORT_STEP * (self.seed % 40) as u16
+    }
+}
+
+/// The programs that every guest has.
+pub(super) fn programs(options: &AbOptions, bench: &Bench) -> Result<Vec<PathBuf>> {
+    let mut programs = options.programs.clone();
+    programs.push(bench.tools.program("calibrate"));
+    programs.push(tool::installed("chrt", "run make setup")?);
+    Ok(programs)
+}
+
+/// The guest of one sample.
+pub(super) fn task<'a>(
+    options: &AbOptions,
+    machine: &'a Machine,
+    which: &Which<'_>,
+    programs: &[PathBuf],
+) -> Task<'a> {
+    let layout = options.layout();
+    let queues = options.shape.cpus();
+    let steering = match which.world {
+        Steering::Auto => Wire::Follow,
+        Steering::Hash | Steering::Spread => Wire::Hash,
+        Steering::Explicit => Wire::Port,
+    };
+    let hardware = Hardware {
+        machine,
+        shape: options.shape,
+        node_mib: NODE_MIB,
+        network: Some(Network { queues, steering }),
+    };
+    // As the lab's wheel: the driver spreads interrupts over all CPUs, an operator pins them near.
+    let softirqs = match which.world {
+        Steering::Auto | Steering::Spread => (0..queues).collect(),
+        Steering::Hash | Steering::Explicit => layout.long_cpus.clone(),
+    };
+    let list = |cpus: &[usize]| -> String {
+        cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+    };
+    let mut load = options.workload.load(Default::default(), which.source_port());
+    load.connect_s = CONNECT_S;
+    load.warmup_s = options.warmup_s;
+    load.duration_s = options.duration_s;
+    let lead = CONNECT_S + options.warmup_s;
+    let clients: Vec<usize> = hardware.clients().collect();
+    let arm = which.arm;
+    let words = vec![
+        ("mtu", options.mtu.to_string()),
+        ("seed", which.seed.to_string()),
+        ("measured_mask", format!("{:x}", mask(0..queues))),
+        ("client_mask", format!("{:x}", mask(clients.iter().copied()))),
+        ("client_cpu", clients.last().map_or_else(String::new, usize::to_string)),
+        ("softirqs", list(&softirqs)),
+        ("xps", if which.world == Steering::Auto { "on" } else { "off" }.to_owned()),
+        ("scheduler", arm.scheduler.as_ref().map_or_else(String::new, |argv| argv.join(" "))),
+        ("server", options.workload.server(arm.pinned, &layout).join(" ")),
+        ("client_command", format!("steer-bench {}", load.arguments(&[SERVER.into()]).join(" "))),
+        ("lead_s", lead.to_string()),
+        ("span_s", options.duration_s.to_string()),
+        ("interval_s", (options.duration_s / 20.0).max(SHORTEST_S).to_string()),
+        ("lead_us", format!("{:.0}", lead * 1e6)),
+        ("span_us", format!("{:.0}", options.duration_s * 1e6)),
+    ];
+    Task {
+        name: format!("{}, {}, seed {}, {}", machine.id, which.name(), which.seed, arm.name),
+        hardware,
+        test: TEST,
+        words,
+        programs: programs.to_vec(),
+    }
+}
+
+impl Which<'_> {
+    fn name(&self) -> &'static str {
+        use steer_ground::word::Word;
+        self.world.word()
+    }
+}
+
+fn mask(cpus: impl IntoIterator<Item = usize>) -> u64 {
+    cpus.into_iter().map(|cpu| 1 << cpu).sum()
+}

@@ -1,0 +1,246 @@
+//! A guest in the priced machine: it runs one script to its end, and nothing comes in from outside.
+//! All its files are in memory, so there is nothing to clean up.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Error, Result, ensure};
+use rustix::fs::MemfdFlags;
+use rustix::process::{Pid, Signal, kill_process};
+use steer_ground::tool::{self, Running};
+use steer_lab::console::Console;
+use steer_lab::initramfs;
+use steer_lab::kernel::Kernel;
+use steer_lab::parts;
+
+use crate::hardware::{Files, Hardware};
+use crate::marks::{self, LAST, Mark};
+use crate::tools::Tools;
+
+/// The script that `init` runs: it reads `words`, then runs `test.sh`.
+const SCRIPT: &str = include_str!("../guest/priced.sh");
+/// Time for the emulator to end by itself, and write its last mark.
+const TO_END: Duration = Duration::from_secs(20);
+
+/// What a guest is to run.
+#[derive(Debug)]
+pub(crate) struct Task<'a> {
+    /// Name in messages.
+    pub(crate) name: String,
+    pub(crate) hardware: Hardware<'a>,
+    /// Text of the test.
+    pub(crate) test: &'a str,
+    /// Variables of the test.
+    pub(crate) words: Vec<(&'static str, String)>,
+    /// Programs in its /bin.
+    pub(crate) programs: Vec<PathBuf>,
+}
+
+/// A running guest. It is killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    name: String,
+    emulator: Running,
+    files: Files,
+    started: Instant,
+}
+
+/// What a guest said until its end.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// The parts of its script's output, by name.
+    pub(crate) parts: BTreeMap<String, String>,
+    /// The model's marks.
+    pub(crate) marks: Vec<Mark>,
+}
+
+impl Guest {
+    /// Starts a guest.
+    ///
+    /// # Errors
+    /// When a program is missing.
+    pub(crate) fn start(task: &Task<'_>, tools: &Tools, kernel: &Kernel) -> Result<Self> {
+        let words = shell(&task.words);
+        let scripts = [("priced.sh", SCRIPT), ("words", &words), ("test.sh", task.test)];
+        let files = Files {
+            prices: memory("prices", &task.hardware.machine.prices())?,
+            marks: memory("marks", "")?,
+            console: memory("console", "")?,
+            initramfs: initramfs::pack(kernel, &task.programs, &scripts)?,
+        };
+        let image = kernel.image().display().to_string();
+        let mut command = tools.emulator.command();
+        command.args(task.hardware.arguments(tools, &image, &files));
+        tool::die_with_us(&mut command);
+        for file in [&files.prices, &files.marks, &files.console, &files.initramfs] {
+            tool::inherit(&mut command, std::slice::from_ref(file));
+        }
+        let emulator = Running::start(&mut command)?;
+        Ok(Self { name: task.name.clone(), emulator, files, started: Instant::now() })
+    }
+
+    /// What it said, once it has ended; `None` before.
+    ///
+    /// # Errors
+    /// When the emulator refused the machine, or something failed in the guest. The error quotes
+    /// what it said.
+    pub(crate) fn ended(&mut self) -> Result<Option<Said>> {
+        let Some(status) = self.emulator.try_wait().context("waiting for the emulator")? else {
+            return Ok(None);
+        };
+        self.said(status).map(Some).with_context(|| self.name.clone())
+    }
+
+    /// Time since it started.
+    pub(crate) fn age(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Ends it before its time. Returns the error that tells how far it came.
+    pub(crate) fn stop(mut self, budget: Duration) -> Error {
+        let told = self.far().unwrap_or_else(|error| format!("{error:#}"));
+        let console = console(&self.files.console);
+        Error::msg(format!(
+            "{}: not done after {} s of real time (--budget); {told}\n{console}",
+            self.name,
+            budget.as_secs()
+        ))
+    }
+
+    /// How far it came: the plugin sets a last mark when the emulator is told to end.
+    fn far(&mut self) -> Result<String> {
+        kill_process(Pid::from_child(&self.emulator), Signal::TERM)
+            .context("ending the emulator")?;
+        let deadline = Instant::now() + TO_END;
+        while self.emulator.try_wait()?.is_none() {
+            ensure!(Instant::now() < deadline, "the emulator did not end");
+            thread::sleep(Duration::from_millis(50));
+        }
+        let marks = marks::read(&content(&self.files.marks)?)?;
+        let last = marks.last().filter(|mark| mark.mark == LAST);
+        Ok(last.context("the emulator wrote no last mark").map(how_far)?)
+    }
+
+    fn said(&mut self, status: ExitStatus) -> Result<Said> {
+        let text = content(&self.files.console)?;
+        let mut complaint = String::new();
+        if let Some(stderr) = &mut self.emulator.stderr {
+            stderr.read_to_string(&mut complaint).context("reading what the emulator said")?;
+        }
+        ensure!(status.success(), "the emulator failed ({status}): {}", complaint.trim());
+        let parts = parts::split(&text).with_context(|| {
+            format!("the guest ended before its script did; {}", console(&self.files.console))
+        })?;
+        if let Some(failure) = parts.get("failed") {
+            return Err(Error::msg(failure.trim().to_owned()).context("in the guest"));
+        }
+        Ok(Said { parts, marks: marks::read(&content(&self.files.marks)?)? })
+    }
+}
+
+impl Said {
+    /// A part of the output.
+    ///
+    /// # Errors
+    /// When the script did not print it.
+    pub(crate) fn part(&self, name: &str) -> Result<&str> {
+        let part = self.parts.get(name).map(String::as_str);
+        part.with_context(|| format!("the guest printed no part {name:?}"))
+    }
+
+    /// The lines of a part that may be empty.
+    pub(crate) fn lines(&self, name: &str) -> std::str::Lines<'_> {
+        self.parts.get(name).map_or("", String::as_str).lines()
+    }
+}
+
+/// What a last mark tells of a guest that was stopped.
+fn how_far(mark: &Mark) -> String {
+    let clock = mark.now_ps as f64 / 1e12;
+    let restless: Vec<String> = (0..)
+        .zip(&mark.cpus)
+        .filter(|(_, cpu)| cpu.busy_ps >= mark.span_ps)
+        .map(|(number, _): (usize, _)| number.to_string())
+        .collect();
+    let of = if restless.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; never idle in the last {:.1} s of it: CPU {}",
+            mark.seconds(),
+            restless.join(", ")
+        )
+    };
+    format!("the guest's clock stood at {clock:.3} s{of}")
+}
+
+/// A file in memory.
+fn memory(name: &str, text: &str) -> Result<OwnedFd> {
+    let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)
+        .with_context(|| format!("making a memory file for the {name}"))?;
+    let mut file = File::from(file);
+    file.write_all(text.as_bytes()).with_context(|| format!("writing the {name}"))?;
+    Ok(file.into())
+}
+
+/// The content of a file in memory.
+fn content(memory: &OwnedFd) -> Result<String> {
+    let mut file = File::from(memory.try_clone().context("reading a memory file")?);
+    let mut content = Vec::new();
+    file.rewind().and_then(|()| file.read_to_end(&mut content)).context("reading a memory file")?;
+    Ok(String::from_utf8_lossy(&content).into_owned())
+}
+
+/// The end of a console, for an error message.
+fn console(file: &OwnedFd) -> String {
+    let console = Console::default();
+    content(file).unwrap_or_default().lines().for_each(|line| console.push(line.trim_end()));
+    console.tail()
+}
+
+/// Assignments for a shell.
+fn shell(words: &[(&str, String)]) -> String {
+    let line =
+        |(name, value): &(&str, String)| format!("{name}='{}'\n", value.replace('\'', r"'\''"));
+    words.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_reach_the_shell_as_they_are() {
+        let words = [("one", "a b".to_owned()), ("two", "it's $HOME".to_owned())];
+        assert_eq!(shell(&words), "one='a b'\ntwo='it'\\''s $HOME'\n");
+    }
+
+    #[test]
+    fn a_guest_that_never_idles_is_told_from_a_slow_one() {
+        let cpu = |busy_ps: u64| {
+            format!(
+                r#"{{"busy_ps":{busy_ps},"instructions":1,"stall_ps":0,"accesses":0,"looked_up":0,"from":{{}}}}"#
+            )
+        };
+        let mark = |busy: [u64; 2]| {
+            let line = format!(
+                r#"{{"mark":255,"now_ps":9000000000000,"span_ps":2000000000000,"idle_jumps":1,"cpus":[{},{}]}}"#,
+                cpu(busy[0]),
+                cpu(busy[1])
+            );
+            how_far(&marks::read(&line).unwrap()[0])
+        };
+        let second = 1_000_000_000_000;
+        assert_eq!(mark([second, second]), "the guest's clock stood at 9.000 s");
+        assert_eq!(
+            mark([second, 2 * second]),
+            "the guest's clock stood at 9.000 s; never idle in the last 2.0 s of it: CPU 1"
+        );
+    }
+}

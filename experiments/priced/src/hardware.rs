@@ -1,0 +1,207 @@
+//! The emulator's command line: the machine's CPUs, its memory, the wire between its NICs, and the
+//! plugin that prices it all.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use anyhow::{Result, ensure};
+use steer_ground::text::words;
+use steer_ground::word::Word;
+use steer_lab::shape::{self, Shape};
+
+use crate::machine::Machine;
+use crate::tools::Tools;
+
+/// What the guest's kernel is told. Everything that would tell it of the host, or of time outside
+/// the model, is off. Its TSC has the plugin's frequency.
+const KERNEL_WORDS: &str = "console=ttyS0 loglevel=4 panic=-1 tsc=reliable tsc_early_khz=1000000 \
+    lpj=4000000 no_timer_check nokaslr norandmaps random.trust_cpu=off mitigations=off \
+    init_on_alloc=0 numa_balancing=disable nowatchdog nmi_watchdog=0 lab.mode=priced";
+
+/// MiB of memory that the model can hold (`machine_fits` in `plugin/machine.c`).
+const MOST_MIB: usize = 2816;
+/// CPUs that the model can hold (`plugin/priced.h`).
+const MOST_CPUS: usize = 32;
+
+/// How the wire chooses the queue that receives a frame (`emulator/wire.c`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wire {
+    /// The queue that last sent the flow.
+    Follow,
+    /// A hash of the flow.
+    Hash,
+    /// The source port modulo the queues.
+    Port,
+}
+
+impl Word for Wire {
+    const ALL: &'static [Self] = &[Self::Follow, Self::Hash, Self::Port];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Follow => "follow",
+            Self::Hash => "hash",
+            Self::Port => "port",
+        }
+    }
+}
+
+/// The NICs, and the CPUs that drive traffic.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Network {
+    /// Queue pairs of the measured NIC. The guest needs as many CPUs.
+    pub(crate) queues: usize,
+    pub(crate) steering: Wire,
+}
+
+/// A guest's hardware.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hardware<'a> {
+    pub(crate) machine: &'a Machine,
+    /// The measured CPUs. The NIC is on the last node.
+    pub(crate) shape: Shape,
+    /// Memory of each node.
+    pub(crate) node_mib: u32,
+    /// With a network, one more node drives its traffic.
+    pub(crate) network: Option<Network>,
+}
+
+impl Hardware<'_> {
+    /// All nodes, with the one that drives traffic.
+    fn whole(&self) -> Shape {
+        Shape { sockets: self.shape.sockets + usize::from(self.network.is_some()), ..self.shape }
+    }
+
+    /// The CPUs that drive traffic: those of the node behind the measured ones.
+    pub(crate) fn clients(&self) -> std::ops::Range<usize> {
+        self.shape.cpus()..self.whole().cpus()
+    }
+
+    /// Checks that the model can hold it.
+    ///
+    /// # Errors
+    /// Names the limit.
+    pub(crate) fn check(&self) -> Result<()> {
+        let (whole, l3_cores) = (self.whole(), self.machine.count("cache.l3_cores"));
+        let (shape, of_clients) = (self.shape, self.clients().len());
+        ensure!(
+            whole.cpus() <= MOST_CPUS,
+            "--shape {shape}: the model holds {MOST_CPUS} CPUs, not {} (with {of_clients} that drive \
+             the traffic)",
+            whole.cpus()
+        );
+        ensure!(
+            shape.cores <= l3_cores || shape.cores.is_multiple_of(l3_cores),
+            "--shape {shape}: {l3_cores} cores of {} share an L3, so take at most these or a multiple",
+            self.machine.id
+        );
+        let mib = whole.sockets * self.node_mib as usize;
+        ensure!(
+            mib <= MOST_MIB,
+            "--shape {shape}: the model holds {MOST_MIB} MiB, not {} nodes of {} MiB",
+            whole.sockets,
+            self.node_mib
+        );
+        Ok(())
+    }
+
+    /// Arguments for the emulator. `files`: prices, marks, console and initramfs, under the
+    /// descriptors that it inherits.
+    pub(crate) fn arguments(&self, tools: &Tools, kernel: &str, files: &Files) -> Vec<String> {
+        let whole = self.whole();
+        let path = |file: &OwnedFd| format!("/proc/self/fd/{}", file.as_raw_fd());
+        let dies = (whole.cores / self.machine.count("cache.l3_cores")).max(1);
+        let mut arguments = words(&format!(
+            "-nodefaults -no-user-config -no-reboot -display none -monitor none -machine q35 \
+             -m {}M -accel tcg,thread=single,tb-size=512 -seed 1 -rtc base=2026-01-01,clock=vm \
+             -cpu max,-rdrand,-rdseed,-la57,-erms,-fsrm,-monitor \
+             -chardev file,id=console,path={} -serial chardev:console",
+            whole.sockets * self.node_mib as usize,
+            path(&files.console)
+        ));
+        arguments.extend(whole.machine(dies, self.node_mib));
+        if let Some(network) = self.network {
+            arguments.extend(network.arguments(self.shape.sockets - 1));
+        }
+        let clients: u64 = self.clients().map(|cpu| 1 << cpu).sum();
+        let plugin = format!(
+            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients}",
+            tools.plugin.display(),
+            path(&files.prices),
+            path(&files.marks),
+            whole.sockets,
+            whole.cores,
+            whole.threads,
+            self.node_mib
+        );
+        let flags = ["-plugin", "-kernel", "-initrd", "-append"].map(str::to_owned);
+        let values = [plugin, kernel.to_owned(), path(&files.initramfs), KERNEL_WORDS.to_owned()];
+        for (flag, value) in flags.into_iter().zip(values) {
+            arguments.extend([flag, value]);
+        }
+        arguments
+    }
+}
+
+/// Files of a guest, all in memory.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) prices: OwnedFd,
+    pub(crate) marks: OwnedFd,
+    pub(crate) console: OwnedFd,
+    pub(crate) initramfs: OwnedFd,
+}
+
+impl Network {
+    /// Two NICs on a wire of 100 Gb/s: the measured one on a bus of its node, the client's on none.
+    fn arguments(self, node: usize) -> Vec<String> {
+        let Self { queues, steering } = self;
+        let mut arguments = shape::ports([node]);
+        arguments.extend(words(&format!(
+            "-netdev wire,id=net0,link=0,queues={queues},steering={},rate=100000 \
+             -netdev wire,id=net1,link=0,queues=1,rate=100000",
+            steering.word()
+        )));
+        for (net, bus, vectors) in [("net0", "nicport0", 2 * queues + 2), ("net1", "pcie.0", 4)] {
+            arguments.extend(words(&format!(
+                "-device virtio-net-pci,netdev={net},bus={bus},mq=on,vectors={vectors},\
+                 ioeventfd=off,tx=timer,x-txtimer=2000,romfile="
+            )));
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn refused(shape: &str, node_mib: u32, network: bool) -> String {
+        let text = include_str!("../machines/epyc-7763.toml");
+        let machine = Machine::parse(text, Path::new("epyc-7763.toml")).unwrap();
+        let network = network.then_some(Network { queues: 4, steering: Wire::Hash });
+        let shape = shape.parse().unwrap();
+        let hardware = Hardware { machine: &machine, shape, node_mib, network };
+        hardware.check().map_or_else(|error| error.to_string(), |()| "held".to_owned())
+    }
+
+    #[test]
+    fn a_shape_that_the_model_cannot_hold_is_refused() {
+        assert_eq!(refused("2x4", 768, true), "held");
+        let said = [
+            refused("2x8x2", 768, true),
+            refused("2x16x2", 768, false),
+            refused("2x3", 768, true),
+            refused("2x2", 1024, true),
+            refused("4x4", 768, false),
+        ];
+        insta::assert_snapshot!(said.join("\n"));
+    }
+
+    #[test]
+    fn nothing_comes_in_from_outside() {
+        let network = Network { queues: 4, steering: Wire::Follow };
+        insta::assert_snapshot!(network.arguments(1).join("\n"));
+    }
+}

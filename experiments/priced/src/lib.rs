@@ -1,0 +1,16 @@
+//! `steer-bench priced`: a guest whose clock is a model of a machine. Each CPU has its own time:
+//! instructions, and the stalls of caches, NUMA and DMA, at the prices of a machine's file. So
+//! throughput per core can be compared where the live tier cannot price memory. The emulator's part
+//! is in `emulator/`, the model in `plugin/`.
+
+pub mod ab;
+mod bench;
+pub mod calibrate;
+pub mod flow;
+mod guest;
+mod hardware;
+mod machine;
+mod marks;
+mod tools;
+
+pub use bench::BenchOptions;
