@@ -23,7 +23,7 @@ pub struct Limit {
 /// Reads the table of cgroups.
 pub(crate) fn read(groups: &impl MapCore) -> Result<Vec<Limit>> {
     let mut limits = Vec::new();
-    for number in 1..limits_MAX_GROUPS as u32 {
+    for number in 1..limits_MAX_GROUPS {
         let Some(bytes) = groups.lookup(&number.to_ne_bytes(), MapFlags::ANY)? else { continue };
         anyhow::ensure!(bytes.len() == size_of::<group>(), "the table has another layout");
         // SAFETY: as long as the struct (checked). Its only writer is BPF, whose bools are 0 or 1.

@@ -200,6 +200,7 @@ mod tests {
             caches: 2,
             nics: vec![nic("eth0", Steering::Follows), nic("eth1", Steering::Unknown)],
             reserved_cpus: "3".into(),
+            limits: LimitsStatus::default(),
             policy: PolicyStatus {
                 files: vec!["/etc/scx_steer/policy.d/50-web.toml".into()],
                 rules: 1,

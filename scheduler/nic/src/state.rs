@@ -25,6 +25,7 @@ pub struct NicState {
     /// The NIC-local CPUs.
     pub local_cpus: Option<CpuSet>,
     /// Devices below it, as of a bond, VLAN, bridge or macvlan: packets arrive at these.
+    #[serde(default)]
     pub below: Vec<String>,
     /// Channels: in use, and the most it can have.
     pub channels: Option<ChannelState>,

@@ -52,6 +52,8 @@ fn answer() -> Answer {
         caches: 2,
         nics: vec![nic("eth\"0\"", Steering::Follows), nic("eth1", Steering::Unknown)],
         reserved_cpus: "3".into(),
+        limits: crate::limits::LimitsStatus::default(),
+        host: crate::nic::HostStatus::default(),
         policy: PolicyStatus {
             files: vec!["50-web.toml".into()],
             rules: 2,
