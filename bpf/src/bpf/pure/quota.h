@@ -9,7 +9,7 @@
 
 #include "intf.h"
 
-#define QUOTA_NONE  (~0ULL)		 /* RUNTIME_INF, kernel/sched/sched.h */
+#define QUOTA_NONE  (~0ULL)	    /* RUNTIME_INF, kernel/sched/sched.h */
 #define CHUNK_LEAST (500 * 1000ULL) /* ns */
 #define CHUNK_MOST                                                                                 \
 	(5 * 1000 * 1000ULL) /* ns; sched_cfs_bandwidth_slice_us, kernel/sched/fair.c              \

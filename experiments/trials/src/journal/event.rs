@@ -49,10 +49,13 @@ pub(super) enum Event {
     },
 }
 
+/// Draws an event of one sort.
+type Draw = fn(Kind, &mut fastrand::Rng) -> Event;
+
 impl Event {
     /// One at random.
     pub(super) fn draw(kind: Kind, rng: &mut fastrand::Rng) -> Event {
-        let weights: &[(u32, fn(Kind, &mut fastrand::Rng) -> Event)] = &[
+        let weights: &[(u32, Draw)] = &[
             (30, |kind, rng| Event::Apply(mode(kind, rng), cpus(kind, rng), cut(rng))),
             (15, |_, rng| Event::Restore(cut(rng))),
             (6, |kind, rng| {
