@@ -21,6 +21,7 @@
 #include "queue/queue.bpf.h"
 #include "queue/rescue.bpf.h"
 #include "queue/shares.bpf.h"
+#include "queue/starved.bpf.h"
 
 /* How long a thread waits in a pool's queue before it is moved to the queue of one CPU. */
 #define POOL_WAIT_NS (100 * 1000 * 1000ULL)
@@ -165,6 +166,7 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 	bpf_for (llc, 0, nr_llcs)
 		resettle_under(DSQ_LLC | llc, now);
 	rescue_all(now);
+	feed_starved(now);
 	bpf_rcu_read_unlock();
 	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);
 	return 0;

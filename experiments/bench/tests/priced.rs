@@ -36,7 +36,7 @@ fn a_comparison_needs_what_the_model_can_hold_and_the_guest_has() {
     refuses("ab --arms default,default", "--arms names default twice");
     refuses("ab --arms simple=scx_simple", "the guest has no scx_simple: name it with --with");
     refuses("ab --shape 1x4", "the pinned arm puts RPCs on another node");
-    refuses("ab --scx-steer /bin/true --with /no/such", "/no/such does not exist");
+    refuses("ab --arms default --with /no/such", "/no/such does not exist");
     refuses("ab --long-rate fast", "--long-rate");
     refuses("ab --warmup 0", "write seconds from 0.01 to 60");
     refuses("flow --budget 0", "write minutes above 0");

@@ -160,11 +160,13 @@ impl Trial {
                 self.model.set_channels(queues);
                 let now = self.model.cells();
                 self.foreign(What::Channels, now[&What::Channels].clone());
-                // Queues that come back when the channels go back have what they had at first.
+                // Queues that come back when the channels go back have what somebody else had set,
+                // else what they had at first.
                 self.must.retain(|what, _| !what.of_a_queue());
                 for entry in self.journal().entries {
                     let what = entry.setting.what;
-                    entry.original.map(|original| self.must.entry(what).or_insert(original));
+                    let value = entry.foreign.or(entry.original);
+                    value.map(|value| self.must.entry(what).or_insert(value));
                 }
                 for (what, value) in now.into_iter().filter(|(what, _)| what.of_a_queue()) {
                     self.foreign(what, value);

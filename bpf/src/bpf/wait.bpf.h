@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Where a thread waits that does not run at once, and which CPU is told. */
+#ifndef __STEER_WAIT_BPF_H
+#define __STEER_WAIT_BPF_H
+
+#include <scx/common.bpf.h>
+#include "ground/affinity.bpf.h"
+#include "ground/cpu.bpf.h"
+#include "ground/pool.bpf.h"
+#include "ground/settings.bpf.h"
+#include "ground/subject.bpf.h"
+#include "place/free.bpf.h"
+#include "place/target.bpf.h"
+#include "queue/queue.bpf.h"
+
+/* Where a thread waits: the queue, and a CPU that serves it. */
+struct queue {
+	u64 dsq;
+	s32 cpu;
+	bool resumes; /* it goes on when the thread that preempted it is done */
+};
+
+/*
+ * Does @p, which gives up @cpu, wait there to go on where its data is? Yes, if the thread that
+ * preempts it moves data: that one is done soon. After lend_after_ns another CPU may have more
+ * room, so it does not wait for longer.
+ */
+static bool resumes(const struct task_struct *p, const struct subject *s, s32 cpu)
+{
+	return state_of(cpu)->preempted && scx_bpf_task_running(p) && s->class == CLASS_NONE &&
+	       s->task && s->now < s->task->queued_ns + place_settings.lend_after_ns &&
+	       !is_exclusive(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+}
+
+/* Placement or affinity name one CPU, a policy names a pool; other threads wait for a cache. */
+static void choose_queue(struct queue *q, struct task_struct *p, const struct subject *s, s32 cpu)
+{
+	q->cpu = -1;
+	q->resumes = false;
+	if (is_pinned(p))
+		q->cpu = cpu;
+	else if (goes_by_packets(s))
+		q->cpu = place_by_packets(p, s->task, s->now);
+	if (q->cpu >= 0) {
+		q->dsq = DSQ_CPU | q->cpu;
+		return;
+	}
+	if (s->policy->pool) {
+		q->cpu = any_in_pool(p, s->policy->pool, cpu);
+		q->dsq = DSQ_POOL | s->policy->pool;
+		if (q->cpu >= 0)
+			return;
+	}
+	if (resumes(p, s, cpu)) {
+		q->resumes = true;
+		q->cpu = cpu;
+		q->dsq = DSQ_CPU | cpu;
+		return;
+	}
+	q->cpu = any_free(p, cpu, s->now);
+	if (q->cpu >= 0) {
+		q->dsq = DSQ_LLC | llc_of(q->cpu);
+		return;
+	}
+	/* all CPUs that it may use are claimed: unless it is short, those under the cache serve it
+	 */
+	q->cpu = any_shared(p, cpu);
+	if (q->cpu >= 0 && s->class != CLASS_SHORT) {
+		q->dsq = DSQ_LLC | llc_of(q->cpu);
+		return;
+	}
+	if (q->cpu < 0)
+		q->cpu = cpu;
+	q->dsq = DSQ_CPU | q->cpu;
+}
+
+/* Wake a CPU for the thread that was queued: one may have gone idle since select_cpu looked. */
+static void announce(struct task_struct *p, const struct subject *s, const struct queue *q)
+{
+	s32 idle = -1;
+
+	if (q->dsq >= DSQ_POOL) {
+		idle = pick_idle_in_pool(p, s->policy->pool, q->cpu);
+	} else if (q->dsq >= DSQ_LLC) {
+		note_waiting(llc_of(q->cpu));
+		idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0)
+					       : pick_shared_idle(p, q->cpu);
+	}
+	if (idle >= 0)
+		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
+	/* a CPU that just gives up @p looks by itself */
+	else if (q->cpu != scx_bpf_task_cpu(p) || !scx_bpf_task_running(p))
+		scx_bpf_kick_cpu(q->cpu, SCX_KICK_IDLE);
+}
+
+#endif /* __STEER_WAIT_BPF_H */
