@@ -22,6 +22,16 @@ pub(super) fn weight(bench: &mut Bench) -> Result<()> {
     bench.in_force()
 }
 
+/// By weight alone, a SCHED_IDLE thread beside one of nice -20 waits 29,587 slices for its turn.
+pub(super) fn light(bench: &mut Bench) -> Result<()> {
+    let groups = ["strong cpus=0 nice=-20", "light cpus=0 policy=idle"];
+    let [_, light] = bench.contend(16, &[], groups)?;
+    let longest = light.longest_pause_ms();
+    bench.figures = format!(": it never waited longer than {longest:.0} ms");
+    ensure!(longest < 8000.0, "it waited {longest:.0} ms");
+    bench.in_force()
+}
+
 /// Limits hold for cgroups that are made while scx_steer runs, for all below them, and for cgroups
 /// that existed before it was loaded.
 pub(super) fn max(bench: &mut Bench) -> Result<()> {

@@ -36,13 +36,14 @@ pub struct TestOptions {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 18] = [
+const CHECKS: [Check; 19] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("a second instance is refused", life::second_instance),
     ("a thread that moves to another CPU does not starve", fairness::newcomer),
     ("two threads share a CPU by weight", fairness::weights),
     ("cpu.weight is honoured", contracts::weight),
     ("cpu.max is enforced", contracts::max),
+    ("a thread of little weight has its turn", contracts::light),
     ("a real-time hog starves nobody", contracts::real_time),
     ("traffic passes", life::traffic),
     ("SIGTERM under traffic brings the default scheduler back", |bench| {

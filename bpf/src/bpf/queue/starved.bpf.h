@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Starved threads: weights are as far apart as 3 (SCHED_IDLE) and 88,761 (nice -20), so by weight
- * alone a thread may wait for minutes, and the kernel's watchdog would eject the scheduler. One that
- * has waited for STARVED_NS goes to the head of its CPU's queue, for a tick. That is less than a
- * thousandth of the CPU.
+ * alone a thread may wait for minutes, and the kernel's watchdog would eject the scheduler. One
+ * that has waited for STARVED_NS goes to the head of its CPU's queue, for a tick. That is less than
+ * a thousandth of the CPU.
  */
 #ifndef __STEER_STARVED_BPF_H
 #define __STEER_STARVED_BPF_H
