@@ -1,6 +1,6 @@
 //! The scheduler object: open, load, attach, read, report.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
 
 use libbpf_rs::{
@@ -261,6 +261,11 @@ impl<'obj> Scheduler<'obj> {
 
 /// Adapts what differs by kernel.
 fn fit_to_kernel(skel: &mut OpenSteerSkel<'_>) -> Result<()> {
+    ensure!(
+        compat::struct_has_field("sched_ext_ops", "cgroup_init")?,
+        "on this kernel no sched_ext scheduler can keep the weights and limits of cgroups: boot one \
+         built with CONFIG_EXT_GROUP_SCHED=y"
+    );
     let ops = skel.struct_ops.steer_ops_mut();
     ops.flags = *compat::SCX_OPS_ENQ_LAST
         | *compat::SCX_OPS_ENQ_EXITING

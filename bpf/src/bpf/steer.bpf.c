@@ -249,8 +249,10 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 
 	look_at(&s, p);
 	start_slice(state, p, s.task, s.now);
-	if (s.task)
+	if (s.task) {
+		count_in(p, s.task);
 		start_charging(state, p, s.task);
+	}
 	note_running(state, p, s.class, s.policy->pool, is_idle_thread(p, s.task));
 	/* it was queued before its cgroup was throttled */
 	if (throttled_by(p, s.task)) {

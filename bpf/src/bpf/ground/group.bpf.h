@@ -112,27 +112,6 @@ static __always_inline bool is_idle_thread(const struct task_struct *p, const st
 	return group && group->idle;
 }
 
-/* @p is runnable from now on. */
-static void count_in(const struct task_struct *p, struct task_ctx *task)
-{
-	struct group_cpu *here;
-	struct group *group;
-	u32 number = task->group, weight;
-
-	if (!number || task->counted_weight)
-		return;
-	here = group_here(number);
-	group = group_at(number);
-	if (!here || !group)
-		return;
-	weight = weight_of(p);
-	here->weight += weight;
-	here->threads++;
-	task->counted_weight = weight;
-	task->counted_group = number;
-	list_group(group, number);
-}
-
 /* It is not runnable any more, or not ours. */
 static void count_out(struct task_ctx *task)
 {
@@ -146,6 +125,28 @@ static void count_out(struct task_ctx *task)
 		here->threads--;
 	}
 	task->counted_weight = 0;
+}
+
+/* @p is runnable, in this cgroup and with this weight. Both may have changed since it was counted.
+ */
+static void count_in(const struct task_struct *p, struct task_ctx *task)
+{
+	struct group_cpu *here;
+	struct group *group;
+	u32 number = task->group, weight = weight_of(p);
+
+	if (!number || (task->counted_weight == weight && task->counted_group == number))
+		return;
+	here = group_here(number);
+	group = group_at(number);
+	if (!here || !group)
+		return;
+	count_out(task);
+	here->weight += weight;
+	here->threads++;
+	task->counted_weight = weight;
+	task->counted_group = number;
+	list_group(group, number);
 }
 
 /* The thread is in @cgroup from now on, and not runnable. */
