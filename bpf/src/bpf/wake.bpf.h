@@ -54,7 +54,7 @@ static bool may_preempt(const struct task_struct *p, const struct subject *s, s3
 		state->vtime_ns + vtime_of(ran, (u64)state->weight_1024ths << (WEIGHT_SHIFT - 10)));
 }
 
-/* At how many CPUs a short-flow thread looks for one where it may preempt. */
+/* At how many CPUs a thread that wakes looks for one where it may preempt. */
 #define PREEMPT_SCAN 8
 
 /* An unclaimed CPU where @p may preempt, or -1: @cpu, or one of a few that share its cache. */
