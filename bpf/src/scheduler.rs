@@ -4,7 +4,8 @@ use anyhow::{Context, Result, ensure};
 use std::collections::BTreeSet;
 
 use libbpf_rs::{
-    Link, MapHandle,
+    AsRawLibbpf, Link, MapHandle, OpenMapMut,
+    libbpf_sys::bpf_map__set_autoattach,
     query::{ProgInfoIter, ProgInfoQueryOptions},
     skel::Skel,
 };
@@ -108,6 +109,7 @@ impl<'obj> Scheduler<'obj> {
         let mut skel = scx_ops_open!(builder, slot, steer_ops, open_opts)?;
         skel.struct_ops.steer_ops_mut().exit_dump_len = options.exit_dump_len;
         skel.struct_ops.steer_ops_mut().hotplug_seq = options.hotplug_seq;
+        leave_to_scx(&skel.maps.steer_ops);
 
         fit_to_kernel(&mut skel)?;
 
@@ -257,6 +259,13 @@ impl<'obj> Scheduler<'obj> {
             true => Exit::CpusChanged,
         })
     }
+}
+
+/// Keeps libbpf from attaching the scheduler with the other programs, which it would warn that it
+/// cannot do: `scx_ops_attach` attaches it after them.
+fn leave_to_scx(ops: &OpenMapMut<'_>) {
+    // SAFETY: the pointer is that of a map which is open and, by the type, neither loaded nor freed.
+    unsafe { bpf_map__set_autoattach(ops.as_libbpf_object().as_ptr(), false) };
 }
 
 /// Adapts what differs by kernel.

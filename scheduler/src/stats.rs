@@ -28,6 +28,8 @@ pub(crate) struct Metrics {
     pub(crate) long_unplaced: u64,
     #[stat(desc = "Long-flow threads that left a full core")]
     pub(crate) long_spilled: u64,
+    #[stat(desc = "Times all CPUs were looked at for a place for a long-flow thread")]
+    pub(crate) long_searches: u64,
     #[stat(desc = "Wake-ups of short-flow threads on an idle, unclaimed CPU")]
     pub(crate) short_idle: u64,
     #[stat(desc = "... into a queue")]
@@ -105,6 +107,7 @@ impl Metrics {
             long_remote: n(c::steer_counter_CNT_LONG_REMOTE),
             long_unplaced: n(c::steer_counter_CNT_LONG_UNPLACED),
             long_spilled: n(c::steer_counter_CNT_LONG_SPILL),
+            long_searches: n(c::steer_counter_CNT_LONG_SEARCH),
             short_idle: n(c::steer_counter_CNT_SHORT_IDLE),
             short_queued: n(c::steer_counter_CNT_SHORT_QUEUED),
             short_lent: n(c::steer_counter_CNT_SHORT_LENT),
@@ -131,7 +134,7 @@ impl Metrics {
     fn write(&self, out: &mut impl Write) -> Result<()> {
         writeln!(
             out,
-            "long home {} local {} remote {} unplaced {} spilled {} | short idle {} queued {} lent {} | \
+            "long home {} local {} remote {} unplaced {} spilled {} searches {} | short idle {} queued {} lent {} | \
              none idle {} lent {} queued {} | pool {} | preempted {} stolen {} rescued {} kthreads {} | \
              claims {} reserved {} released {} | steering followed {} stayed {} | flows long {} short {} | policy \
              reloads {} refusals {}",
@@ -140,6 +143,7 @@ impl Metrics {
             self.long_remote,
             self.long_unplaced,
             self.long_spilled,
+            self.long_searches,
             self.short_idle,
             self.short_queued,
             self.short_lent,

@@ -163,7 +163,7 @@ fn what_somebody_else_sets_stays() {
     host.shell("echo 5 > /sys/class/net/v0/queues/rx-0/rps_flow_cnt");
     host.shell("echo 3 > /sys/class/net/v0/queues/rx-0/rps_cpus");
     let refused = complaint(&host.align(&[]));
-    assert!(refused.contains("v0 rx-0 RPS was changed by somebody else"), "{refused}");
+    assert!(refused.contains("v0 rx-0 RPS was changed by another program"), "{refused}");
     says(&host.nic(&[], &["restore"]), "v0 rx-0 RPS: is CPU 0-1");
     let after = host.status();
     assert_eq!(after[0]["rx"][0]["rps"], "0-1");

@@ -135,6 +135,7 @@ enum steer_counter {
 				  the thread may use no NIC-local CPU */
 	CNT_LONG_UNPLACED,     /* ... left to the fair rules: its NIC or home is unknown */
 	CNT_LONG_SPILL,	       /* a long-flow thread left a saturated core */
+	CNT_LONG_SEARCH,       /* all CPUs were looked at for a place for a long-flow thread */
 	CNT_SHORT_IDLE,	       /* a short-flow thread woke on an idle unclaimed CPU */
 	CNT_SHORT_QUEUED,      /* ... had to queue */
 	CNT_SHORT_LENT,	       /* ... got a claimed CPU after lend_after_ns; or woke on an idle

@@ -84,7 +84,12 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		}
 	}
 
-	cpu = pick_free_idle(p, prev_cpu, wake_flags);
+	/* runs are short: warm caches are worth more than a core of its own (SMT) */
+	if (s.class == CLASS_SHORT && is_free_for(p, prev_cpu, s.now) &&
+	    scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		cpu = prev_cpu;
+	else
+		cpu = pick_free_idle(p, prev_cpu, wake_flags);
 	if (cpu >= 0) {
 		count(s.class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
 		return decide(&s, cpu, WAKE_RUN);
@@ -156,10 +161,14 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 
 	note_waits_as(&s);
-	if (q.dsq < DSQ_LLC)
-		lift_clock(q.cpu);
-	set_clock(p, s.task, clock_of_queue(q.dsq, q.cpu));
-	limit_lag(p, s.task);
+	if (q.dsq < DSQ_LLC) {
+		set_cpu_clock(p, s.task, q.cpu);
+	} else {
+		if (q.dsq < DSQ_POOL)
+			note_shared(llc_of(q.cpu), s.now);
+		set_clock(p, s.task, clock_of_queue(q.dsq, q.cpu));
+		limit_lag(p, s.task);
+	}
 	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, p->scx.dsq_vtime, enq_flags);
 	announce(p, &s, &q);
 }
@@ -208,6 +217,8 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	limit_lag(prev, s.task);
+	if (state->clock == (CLOCK_CPU | slot(cpu)))
+		lift_clock_for(cpu, prev->scx.dsq_vtime);
 	lift_clock(cpu);
 	vtime = vtime_told_by(llc_of(cpu), prev->scx.dsq_vtime, state->clock);
 	if (!is_furthest_behind(vtime, cpu) && take_own(cpu, claimed, now))

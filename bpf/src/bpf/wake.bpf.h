@@ -17,7 +17,7 @@
 #include "ground/pool.bpf.h"
 #include "ground/settings.bpf.h"
 #include "ground/subject.bpf.h"
-#include "place/cores.bpf.h"
+#include "place/free.bpf.h"
 #include "queue/clock.bpf.h"
 #include "queue/queue.bpf.h"
 
@@ -38,6 +38,8 @@ static bool may_preempt(const struct task_struct *p, const struct subject *s, s3
 	u64 ran = s->now > state->started_ns ? s->now - state->started_ns : 0;
 	bool idle = is_idle_thread(p, s->task);
 
+	if (state->class == NR_CLASSES)
+		return false;
 	if (s->policy->owns_pool && is_in_pool(cpu, s->policy->pool))
 		return state->pool != s->policy->pool && !state->pinned;
 	if (state->class != CLASS_NONE)
@@ -54,19 +56,22 @@ static bool may_preempt(const struct task_struct *p, const struct subject *s, s3
 		state->vtime_ns + vtime_of(ran, (u64)state->weight_1024ths << (WEIGHT_SHIFT - 10)));
 }
 
-/* At how many CPUs a thread that wakes looks for one where it may preempt. */
+/* At how many CPUs a thread that moves data looks for one where it may preempt. */
 #define PREEMPT_SCAN 8
 
-/* An unclaimed CPU where @p may preempt, or -1: @cpu, or one of a few that share its cache. */
+/*
+ * An unclaimed CPU where @p may preempt, or -1: @cpu, or one of a few that share its cache. A
+ * thread without traffic looks at @cpu only, as it would under the kernel's own scheduler.
+ */
 static s32 pick_preemptible(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
+	bool hurried = s->class != CLASS_NONE || s->policy->urgent;
 	s32 i, other;
 
-	bpf_for (i, 0, PREEMPT_SCAN) {
+	bpf_for (i, 0, hurried ? PREEMPT_SCAN : 1) {
 		other = cpu ^ i; /* @cpu itself, then the rest of its block of eight */
 		if (other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) &&
-		    !is_claimed(other, s->now) && !is_exclusive(other) && may_run_on(p, other) &&
-		    may_preempt(p, s, other, false))
+		    is_free_for(p, other, s->now) && may_preempt(p, s, other, false))
 			return other;
 	}
 	return -1;
@@ -83,12 +88,9 @@ static enum wake preempt(const struct subject *s, s32 cpu)
  * there, else to wait. */
 static enum wake wake_at(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
-	bool preempts =
-		owner || s->class == CLASS_SHORT || s->policy->urgent || s->policy->owns_pool;
-
 	if (scx_bpf_test_and_clear_cpu_idle(cpu))
 		return WAKE_RUN;
-	return preempts && may_preempt(p, s, cpu, owner) ? preempt(s, cpu) : WAKE_QUEUE;
+	return may_preempt(p, s, cpu, owner) ? preempt(s, cpu) : WAKE_QUEUE;
 }
 
 /* The thread wakes or begins to wait: how long it waits counts from now. */
@@ -149,9 +151,11 @@ static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wak
 
 	if (wake < WAKE_RUN)
 		return false;
+	if (pinned || (wake == WAKE_RUN && local_may_strand))
+		set_cpu_clock(p, task, cpu);
+	else
+		set_clock(p, task, llc_of(cpu));
 	if (wake == WAKE_RUN && local_may_strand && !pinned) {
-		lift_clock(cpu);
-		set_clock(p, task, CLOCK_CPU | slot(cpu));
 		scx_bpf_dsq_insert_vtime(p, DSQ_CPU | cpu, place_settings.slice_ns,
 					 p->scx.dsq_vtime, enq_flags);
 		return true;
@@ -160,7 +164,6 @@ static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wak
 		count(CNT_PREEMPT);
 		enq_flags |= SCX_ENQ_PREEMPT;
 	}
-	set_clock(p, task, pinned ? CLOCK_CPU | slot(cpu) : llc_of(cpu));
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
 	return true;
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use steer_archive::command::ArchiveOptions;
 use steer_archive::results::page;
 use steer_result::{AbResult, archive};
 
@@ -59,6 +60,41 @@ fn every_archived_run_reads_and_fits_the_schema() {
         }
     }
     assert!(results > 20, "{results} results were found");
+}
+
+#[test]
+fn no_archived_run_was_changed() {
+    for run in runs() {
+        steer_archive::sums::check(&run).unwrap();
+    }
+}
+
+#[test]
+fn a_changed_added_or_removed_figure_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let source = folder.path().join("cost.json");
+    fs::write(&source, r#"{"ns": 100}"#).unwrap();
+    let options =
+        ArchiveOptions { sources: vec![source], to: run.clone(), commit: Some("abc1234".into()) };
+    steer_archive::command::run(&options).unwrap();
+    let check = || steer_archive::sums::check(&run).map_err(|error| error.to_string());
+    check().unwrap();
+    fs::write(run.join("README.md"), "What was found.").unwrap();
+    check().unwrap();
+
+    let figure = run.join("cost.json.gz");
+    let archived = fs::read(&figure).unwrap();
+    fs::write(&figure, "100 ns less").unwrap();
+    assert!(check().unwrap_err().contains("archived: cost.json.gz. Archive"));
+    fs::write(run.join("another.json"), "{}").unwrap();
+    fs::remove_file(&figure).unwrap();
+    assert!(check().unwrap_err().contains("archived: another.json, cost.json.gz."));
+    fs::remove_file(run.join("another.json")).unwrap();
+    fs::write(&figure, archived).unwrap();
+    check().unwrap();
+    fs::write(run.join("SHA256SUMS"), "no sum").unwrap();
+    assert!(check().unwrap_err().contains("\"no sum\" is no line of sha256sum"));
 }
 
 #[test]

@@ -8,7 +8,16 @@ use anyhow::{Context, Result, ensure};
 use super::bench::{Bench, RESTART, moved};
 use super::status::status;
 use steer_lab::net;
-use steer_scenario::scheduler;
+use steer_scenario::scheduler::{self, JOB};
+
+/// An operator who sees warnings at each start does not see the one that counts.
+pub(super) fn starts_without_warning(bench: &mut Bench) -> Result<()> {
+    let said = bench.guest.link.so_far(JOB)?;
+    let warnings: Vec<_> = said.stderr.lines().filter(|line| line.contains("[WARN]")).collect();
+    ensure!(said.stderr.contains("[INFO]"), "its log is elsewhere: {}", said.last_words());
+    ensure!(warnings.is_empty(), "{}", warnings.join(" | "));
+    Ok(())
+}
 
 pub(super) fn second_instance(bench: &mut Bench) -> Result<()> {
     let second = bench.guest.link.run(&["scx_steer"], RESTART)?;

@@ -19,6 +19,8 @@ pub(crate) struct Mix {
     pub(crate) seconds: u16,
     /// Longest time that a runnable thread may wait for a CPU.
     pub(crate) pause_ms: f64,
+    /// A share may differ by this part of it from what the kernel's own scheduler gives.
+    pub(crate) share: f64,
     /// Whether traffic passes the NIC at the same time.
     pub(crate) traffic: bool,
     /// The arguments of `steer-bench contend`.
@@ -36,6 +38,8 @@ struct Entry {
     #[serde(default = "default_seconds")]
     seconds: u16,
     pause_ms: f64,
+    #[serde(default = "default_share")]
+    share: f64,
     /// Measure the mix a second time, with traffic.
     #[serde(default)]
     also_with_traffic: bool,
@@ -43,6 +47,10 @@ struct Entry {
 
 fn default_seconds() -> u16 {
     3
+}
+
+fn default_share() -> f64 {
+    0.1
 }
 
 #[derive(Debug, Deserialize)]
@@ -89,9 +97,9 @@ impl Mix {
         };
         let mut arguments = flags("--cgroup", &entry.cgroups);
         arguments.extend(flags("--group", &entry.groups));
-        let (seconds, pause_ms) = (entry.seconds, entry.pause_ms);
+        let Entry { seconds, pause_ms, share, .. } = *entry;
         let name = entry.name.clone();
-        Ok(Self { name, cgroups, groups, seconds, pause_ms, traffic: false, arguments })
+        Ok(Self { name, cgroups, groups, seconds, pause_ms, share, traffic: false, arguments })
     }
 
     /// The command that measures it in the guest.

@@ -12,11 +12,11 @@ use steer_traffic::contend::cgroup::Cgroup;
 #[cfg(test)]
 mod tests;
 
-/// A share may differ from the kernel's by this part of it.
-const SHARE: f64 = 0.1;
-/// ... or by this CPU time in the window, in seconds: about one turn of a thread. A window may cut
-/// off a turn at either end, and that is much of a small share.
+/// A share may also differ by this CPU time in the window, in seconds: about one turn of a thread. A
+/// window may cut off a turn at either end, and that is much of a small share.
 const TURN_S: f64 = 0.02;
+/// CPUs may idle by this part more than under the kernel's scheduler.
+const IDLE: f64 = 0.1;
 /// A limit may be exceeded by this part of it, or by so much more than under the kernel's scheduler.
 const LIMIT: f64 = 0.05;
 /// A pause may be this many times as long as under the kernel's own scheduler, if that is more than
@@ -156,7 +156,7 @@ fn share(mix: &Mix, group: usize, default: &[Sample], found: &[Sample]) -> Share
     let (expected, had) = (share(default), share(found));
     let of = middle(found, |sample| sample.used(&peers));
     let turn = TURN_S / f64::from(mix.seconds) / of;
-    let allowed = (SHARE + disturbed(mix, default)) * expected;
+    let allowed = (mix.share + disturbed(mix, default)) * expected;
     let (default_pause_ms, pause_ms) = (pause(default), pause(found));
     let allowed_pause_ms = mix.pause_ms.max(PAUSE * default_pause_ms);
     Share {
@@ -219,7 +219,7 @@ fn limits(mix: &Mix, default: &[Sample], found: &[Sample]) -> Vec<Limit> {
 fn total(mix: &Mix, default: &[Sample], found: &[Sample]) -> Total {
     let total = |samples: &[Sample]| middle(samples, Sample::total);
     let (expected, had) = (total(default), total(found));
-    let kept = mix.traffic || had >= expected * (1.0 - SHARE - disturbed(mix, default));
+    let kept = mix.traffic || had >= expected * (1.0 - IDLE - disturbed(mix, default));
     Total { default: expected, found: had, broken: unless([(Broken::Idle, kept)]) }
 }
 

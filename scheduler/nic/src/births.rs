@@ -1,5 +1,5 @@
-//! Whether a CPU has been offline meanwhile. When the last CPU of an interrupt goes, the kernel
-//! lets the interrupt go to all others and does not take that back: a value that nobody set.
+//! Whether a CPU has been offline meanwhile. When the last CPU of an interrupt goes offline, the
+//! kernel sends the interrupt to all others and leaves it so: no program has set that value.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use steer_topology::CpuSet;
 /// which the kernel makes as the CPU comes.
 pub(crate) type Births = BTreeMap<u32, u64>;
 
-/// The numbers of now.
+/// The present numbers.
 pub(crate) fn read(root: &Path) -> Births {
     let folder = root.join("sys/devices/system/cpu");
     let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -24,7 +24,7 @@ pub(crate) fn read(root: &Path) -> Births {
 }
 
 /// Whether an interrupt that went to `cpus` may have come to `present` because all of these were
-/// offline at some time between `then` and `now`: it is on others, and on all that always stayed.
+/// offline at some time between `then` and `now`: it goes to others, among them all that stayed.
 pub(crate) fn broke(cpus: &CpuSet, present: &CpuSet, then: &Births, now: &Births) -> bool {
     let stayed = |cpu: u32| then.get(&cpu).is_some_and(|born| now.get(&cpu) == Some(born));
     !cpus.is_empty()

@@ -12,9 +12,9 @@ use crate::state::NicState;
 pub struct Change {
     /// What is set.
     pub setting: Setting,
-    /// Its value when it was looked at; `None` if it comes to be only by a change before this one.
+    /// Its value when it was read; `None` if a change before this one creates it.
     pub old: Option<Value>,
-    /// Its value to be.
+    /// The value to set.
     pub new: Value,
     /// Why.
     pub why: String,

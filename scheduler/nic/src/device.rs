@@ -1,5 +1,5 @@
-//! Which device a setting belongs to. A name alone will not do: names are given anew, and a device
-//! that left and came back has none of the settings it had before.
+//! Which device a setting belongs to. A name is not enough: names are used again, and a device that
+//! left and came back has lost its settings.
 
 use std::fmt;
 use std::fs;
@@ -26,7 +26,7 @@ pub struct Device {
 pub enum Presence {
     /// Under this name.
     Here(String),
-    /// It left. Its settings went with it, also if one of its name came back.
+    /// It left, and its settings with it. Another device may have its name now.
     Gone,
     /// It is in another network namespace than the caller.
     Elsewhere,

@@ -32,8 +32,8 @@ pub enum Error {
     },
     /// The journal is damaged.
     #[error(
-        "the journal {} is damaged ({why}); nothing was changed. What it knew is lost: look at the \
-         settings (scx_steer nic status), then move the file away",
+        "the journal {} is damaged ({why}); nothing was changed. The old values in it are \
+         lost: check the settings (scx_steer nic status), then move the file away",
         path.display()
     )]
     DamagedJournal {
@@ -48,15 +48,15 @@ pub enum Error {
         /// Its process number, where known.
         pid: Option<u32>,
     },
-    /// A setting is not as the plan found it.
+    /// A setting has changed since the plan read it.
     #[error("{setting} changed while this was planned; nothing was changed, try again")]
     Raced {
         /// The setting.
         setting: Setting,
     },
-    /// A setting belongs to somebody else.
+    /// Another program has set this since.
     #[error(
-        "{setting} was changed by somebody else: scx_steer set it, and it is {now} now. Nothing was \
+        "another program changed {setting}: scx_steer had set it, and it is {now} now. Nothing was \
          changed; find out which program sets it, then run: scx_steer nic restore"
     )]
     Foreign {
@@ -65,8 +65,8 @@ pub enum Error {
         /// Its present value.
         now: String,
     },
-    /// The journal is of changes that were cut off amid a change of channels.
-    #[error("earlier changes were cut off half-way; put them back first: scx_steer nic restore")]
+    /// The journal holds changes that were interrupted during a change of channels.
+    #[error("earlier changes were interrupted; put them back first: scx_steer nic restore")]
     Interrupted,
     /// A change failed and all changes before it were put back.
     #[error("{fault}; what had been changed before was put back")]

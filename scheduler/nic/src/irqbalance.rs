@@ -1,4 +1,4 @@
-//! irqbalance's socket, by which it is told to keep its hands off interrupts (irqbalance.c,
+//! irqbalance's socket, over which it is told to leave interrupts alone (irqbalance.c,
 //! `sock_handle`). One message and one answer per connection; the sender shows that it is root.
 
 use std::collections::BTreeSet;

@@ -8,11 +8,11 @@ const TIME: Duration = Duration::from_secs(10);
 const WAKE_UPS: u64 = 200;
 /// After a change, packets in flight and the learning of homes need this long.
 const SETTLE: Duration = Duration::from_secs(5);
-/// From this share near the NIC on, there is nothing to win.
+/// With at least this share near the NIC, `align` has nothing left to improve.
 const GOOD: f64 = 0.98;
 /// It helps if the share grows by this much.
 const GAIN: f64 = 0.05;
-/// What did not help is not tried again for this long.
+/// After `align` did not help, it is not tried again for this long.
 const REST: Duration = Duration::from_secs(3600);
 
 /// What the scheduler counted so far.
@@ -20,7 +20,7 @@ const REST: Duration = Duration::from_secs(3600);
 pub struct Sample {
     /// Wake-ups of long-flow threads that were placed near the NIC.
     pub near: u64,
-    /// ... far from it, as that is where their packets are.
+    /// Wake-ups placed far from it, because their packets arrive there.
     pub far: u64,
     /// Softirq ran out of time since the last sample.
     pub overload: bool,
@@ -82,7 +82,7 @@ impl Judge {
         }
     }
 
-    /// The mode could not be set, or its device left: starts anew after a rest.
+    /// The mode could not be set, or its device left: measures anew after a pause.
     pub fn failed(&mut self, at: Duration) {
         self.state = State::Rests(at);
     }

@@ -35,7 +35,7 @@ pub use kernel::Kernel;
 pub use live::Live;
 pub use load::Load;
 pub use pace::Pace;
-pub use plan::{HostState, Irqbalance, Mode, Options, Plan, Refusal, plan};
+pub use plan::{HostState, Irqbalance, Mode, NicPlan, Options, Refusal, plan};
 pub use setting::{Channels, Setting, Value, What, name};
 pub use state::{
     ChannelState, Coalesce, Feature, IrqState, NapiState, NicState, Pause, Rings, RxQueue, TxQueue,

@@ -27,10 +27,10 @@ pub struct Live {
 }
 
 impl Live {
-    /// Opens the ways to it.
+    /// Opens a socket to ask drivers.
     ///
     /// # Errors
-    /// No socket can be had.
+    /// The socket cannot be opened.
     pub fn open() -> io::Result<Live> {
         Ok(Live { root: PathBuf::from("/"), ethtool: Ethtool::open()? })
     }
@@ -200,8 +200,8 @@ pub(crate) fn queue_folders(root: &Path, interface: &str) -> io::Result<Vec<(Dir
     Ok(queues)
 }
 
-/// Whether nobody can move an interrupt: the kernel takes the write permission from the file of a
-/// managed one since commit 0b39441e; before, only a try shows it.
+/// Whether an interrupt cannot be moved by any program: since commit 0b39441e the kernel takes the
+/// write permission from the file of a managed one; before, only a try shows it.
 pub(crate) fn is_fixed(root: &Path, irq: u32) -> bool {
     let file = fs::metadata(files::affinity_path(root, irq));
     file.is_ok_and(|file| file.permissions().mode() & 0o222 == 0)

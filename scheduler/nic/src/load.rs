@@ -7,7 +7,7 @@ use std::path::Path;
 
 use steer_topology::CpuSet;
 
-/// Softirq that ran out of time this often, per packet, is overloaded (katalyst).
+/// Softirq is overloaded if it runs out of time this often per packet (katalyst).
 const OVERLOAD: f64 = 0.1;
 
 /// The counters of one look.
@@ -20,7 +20,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// The counters of now; `None` if they cannot be read.
+    /// The present counters; `None` if they cannot be read.
     pub fn now() -> Option<Load> {
         Load::below(Path::new("/"))
     }

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-/// Of the host's CPUs, so many take interrupts at least and at most.
+/// At least and at most this share of the host's CPUs takes interrupts.
 const LEAST: f64 = 0.02;
 const MOST: f64 = 0.30;
-/// The share of its time that a core shall spend on interrupts and softirq.
+/// The wanted share of a core's time on interrupts and softirq.
 const AIM: f64 = 0.5;
 /// More cores above this, fewer below that.
 const GROW: f64 = 0.6;

@@ -1,5 +1,5 @@
-//! Takes a snapshot of a device's settings. What a driver lacks is `None`; what it has and cannot be
-//! read is an error.
+//! Takes a snapshot of a device's settings. A setting that a driver lacks is `None`; one that it has
+//! but that cannot be read is an error.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -128,7 +128,7 @@ impl Live {
         files::text(&self.root().join("sys/class/net").join(name).join(attribute)).ok().flatten()
     }
 
-    /// The channels that the interface uses; `None` if its driver has none to tell of.
+    /// The channels that the interface uses; `None` if its driver does not report them.
     ///
     /// # Errors
     /// The driver does not answer.

@@ -13,7 +13,7 @@ use crate::device::Device;
 pub struct Setting {
     /// The device it belongs to; `None` for one of the whole host.
     pub device: Option<Device>,
-    /// What of it.
+    /// Which of its settings.
     pub what: What,
 }
 
@@ -27,13 +27,13 @@ pub enum What {
     RssTable,
     /// Whether the device takes ntuple rules.
     Ntuple,
-    /// Whether irqbalance keeps its hands off the interrupt of a queue.
+    /// Whether irqbalance leaves the interrupt of a queue alone.
     IrqbalanceBan(QueueRef),
     /// The CPUs that the interrupt of a queue may go to.
     IrqAffinity(QueueRef),
-    /// The CPUs that send by a transmit queue.
+    /// The CPUs that send through a transmit queue.
     Xps(u32),
-    /// The CPUs that packets of a receive queue are handed on to.
+    /// The CPUs that packets of a receive queue are passed to.
     Rps(u32),
     /// Entries in the flow table of a receive queue (RFS).
     RpsFlows(u32),

@@ -65,7 +65,7 @@ pub struct ChannelState {
 pub struct RxQueue {
     /// Its number.
     pub index: u32,
-    /// CPUs its packets are handed on to (RPS); empty if to none.
+    /// CPUs that its packets are passed to (RPS); empty if to none.
     pub rps: Option<CpuSet>,
     /// Entries in its flow table (RFS).
     pub rfs_flows: Option<u64>,
@@ -93,7 +93,7 @@ pub struct NapiState {
 pub struct TxQueue {
     /// Its number.
     pub index: u32,
-    /// CPUs that send by it (XPS). `None` if it is the device's only one.
+    /// CPUs that send through it (XPS). `None` if it is the device's only one.
     pub xps: Option<CpuSet>,
 }
 
@@ -110,6 +110,6 @@ pub struct IrqState {
     pub asked: CpuSet,
     /// The CPUs it does go to; lags until the next interrupt.
     pub effective: Option<CpuSet>,
-    /// Nobody can move it.
+    /// No program can move it.
     pub fixed: bool,
 }

@@ -1,5 +1,5 @@
-//! Who else sets what host steering sets. Two owners of one setting undo each other's work, so each
-//! one found is named, with what to do.
+//! Finds other programs that set what host steering sets. Two programs that set the same thing undo
+//! each other's work, so each one found is named, with what to do.
 
 use std::fs;
 use std::path::Path;

@@ -7,7 +7,7 @@ pub(super) type Row = (&'static str, &'static str, Option<&'static str>, &'stati
 
 /// One row for each field of the statistics. Rows of one name are neighbours, and the first has the
 /// help.
-pub(super) const DECISIONS: [Row; 25] = [
+pub(super) const DECISIONS: [Row; 26] = [
     ("long_home", "wakeups_home", Some("long"), "Wake-ups on the thread's NIC-local home CPU"),
     ("long_local", "wakeups_local", Some("long"), "Wake-ups on another NIC-local CPU"),
     ("long_remote", "wakeups_remote", Some("long"), "Wake-ups on a home CPU far from the NIC"),
@@ -18,6 +18,12 @@ pub(super) const DECISIONS: [Row; 25] = [
         "Wake-ups of long-flow threads whose NIC or home CPU is unknown",
     ),
     ("long_spilled", "spilled", Some("long"), "Threads that left a full core"),
+    (
+        "long_searches",
+        "searches",
+        Some("long"),
+        "Times all CPUs were looked at for a place for a thread",
+    ),
     ("short_idle", "wakeups_idle", Some("short"), "Wake-ups on an idle, unclaimed CPU"),
     ("none_idle", "wakeups_idle", Some("none"), ""),
     ("short_queued", "wakeups_queued", Some("short"), "Wake-ups into a queue"),

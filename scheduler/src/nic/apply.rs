@@ -1,7 +1,7 @@
 //! `scx_steer nic apply`.
 
 use anyhow::{Context, Result, bail};
-use steer_nic::{Change, Held, Live, Mode, Plan, Store, apply};
+use steer_nic::{Change, Held, Live, Mode, NicPlan, Store, apply};
 
 use super::args::ApplyArgs;
 use super::back::{failures, put_back};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Result<()> {
 }
 
 /// The changes of all plans, each setting once: those of the host are in every plan.
-pub(super) fn together(plans: &[Plan]) -> Vec<Change> {
+pub(super) fn together(plans: &[NicPlan]) -> Vec<Change> {
     let mut changes: Vec<Change> = Vec::new();
     for change in plans.iter().flat_map(|plan| &plan.changes) {
         if !changes.iter().any(|it| it.setting == change.setting) {
@@ -42,7 +42,7 @@ pub(super) fn together(plans: &[Plan]) -> Vec<Change> {
     changes
 }
 
-fn held(plan: &Plan, args: &ApplyArgs) -> Held {
+fn held(plan: &NicPlan, args: &ApplyArgs) -> Held {
     let options = args.wanted.options();
     Held { device: plan.device.clone(), mode: plan.mode, options, daemon: None }
 }

@@ -12,40 +12,40 @@ use crate::cli::Seconds;
 /// The `nic` commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum NicCommand {
-    /// Say how NICs are set: queues, interrupts, XPS, RPS, RFS, RSS, NAPI; and who else sets that.
+    /// Show how NICs are set (queues, interrupts, XPS, RPS, RFS, RSS, NAPI) and which programs do it
     Status(StatusArgs),
-    /// Say what a mode would change, why, and the shell lines that do and undo it. Changes nothing.
+    /// Show what a mode would change, why, and the shell lines that do and undo it. Changes nothing
     Plan(PlanArgs),
-    /// Set a mode. The values from before are journaled first, so that all can be put back.
+    /// Set a mode. The old values go to a journal first, so that all can be put back
     Apply(ApplyArgs),
-    /// Put everything back, also what a killed scx_steer had set.
+    /// Put everything back, also the settings of a killed scx_steer
     Restore(RestoreArgs),
-    /// Keep the modes of the host file in force, without loading the scheduler.
+    /// Keep the modes of the host file in force, without loading the scheduler
     Daemon(DaemonArgs),
-    /// Check a host file. Prints every error at once, as file:line:column. Needs no root.
+    /// Check a host file. Prints every error at once, as file:line:column. Needs no root
     Check(CheckArgs),
-    /// Print the JSON Schema of host files, for editors and other tools.
+    /// Print the JSON Schema of host files, for editors and other tools
     Schema,
-    /// Stay, and set again what drivers reset. What somebody else changes is said and left alone.
+    /// Stay and repeat settings that drivers reset. Report changes by other programs; leave them
     Watch(WatchArgs),
 }
 
 /// Options of `nic status`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads only. Some drivers tell their settings to root alone.
+Reads only. Some drivers tell only root their settings.
 
-A queue's row says: its interrupt, the CPUs the interrupt may go to (ASKED) and does go to (NOW),
-the CPUs that send by it (XPS), the CPUs its packets are handed on to (RPS), the entries of its
-flow table (RFS), its NAPI context and how that polls. \"-\" is unknown or not there.
+Each queue has a row: its interrupt, the CPUs the interrupt may go to (ASKED) and goes to (NOW),
+the CPUs that send through the queue (XPS), the CPUs that its packets are passed to (RPS), the
+entries of its flow table (RFS), its NAPI context and how that polls. \"-\" means unknown or absent.
 
 Examples:
   scx_steer nic status
   scx_steer nic status eth0
   scx_steer nic status --json | jq '.nics[] | {name: .device.name, irqs: [.irqs[].effective]}'
-  scx_steer nic status --json | jq -e '.writers == []'      does nobody else set these?")]
+  scx_steer nic status --json | jq -e '.writers == []'      does no other program set these?")]
 pub(crate) struct StatusArgs {
-    /// Interfaces; all with a device behind them, if none is named.
+    /// Interfaces [default: all that have a device behind them]
     #[arg(value_name = "IFACE")]
     pub(crate) interfaces: Vec<String>,
     /// Print JSON instead of text.
@@ -53,27 +53,28 @@ pub(crate) struct StatusArgs {
     pub(crate) json: bool,
 }
 
-/// What is wanted of which NICs.
+/// The mode that is asked for, and the NICs.
 #[derive(Debug, Args)]
 pub(crate) struct Wanted {
-    /// Interfaces; all with a device behind them, if none is named.
+    /// Interfaces [default: all that have a device behind them]
     #[arg(value_name = "IFACE")]
     pub(crate) interfaces: Vec<String>,
-    /// keep: nothing. align: a queue for each NIC-local core, its interrupt there, XPS to match,
-    /// RPS off. rfs: align, and packets are handed on to the CPU that reads them. arfs: align, and
-    /// the NIC does that by itself. busy-poll: align, and interrupts wait while programs poll.
+    /// keep: change nothing. align: one queue per NIC-local core, with its interrupt on that core,
+    /// XPS to match, RPS off. rfs: align, and the kernel passes packets to the CPU that reads them.
+    /// arfs: align, and the NIC sends packets there itself. busy-poll: align, and interrupts wait
+    /// while programs poll.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Mode,
-    /// The CPUs that serve the NIC, as in 0-3,8, instead of the NIC-local ones.
+    /// The CPUs that serve the NIC, such as 0-3,8 [default: the NIC-local CPUs]
     #[arg(long, value_name = "CPUS")]
     pub(crate) cpus: Option<CpuSet>,
-    /// How many cores serve the NIC at most.
+    /// At most this many cores serve the NIC.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) cores: Option<u32>,
 }
 
 impl Wanted {
-    /// What the administrator wants otherwise than the machine suggests.
+    /// What the administrator asks for instead of what the machine suggests.
     pub(crate) fn options(&self) -> Options {
         let cores = self.cores.map(|cores| cores as usize);
         Options { cpus: self.cpus.clone(), cores, active: None }
@@ -83,10 +84,10 @@ impl Wanted {
 /// Options of `nic plan`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The lines that begin with \"#\" say what no tool can do. Pasted in this order as root, the others do
-what scx_steer nic apply does, but without its journal.
+Pasted as root in this order, the shell lines do what scx_steer nic apply does, without its journal.
+A line that begins with \"#\" is a change that no command-line tool can make.
 
-Exit codes: 0 the mode can be had, also if nothing is to be changed; 1 it cannot, or an error.
+Exit codes: 0 the mode is possible, also if nothing has to change; 1 it is not, or an error.
 
 Examples:
   scx_steer nic plan --mode align
@@ -109,15 +110,15 @@ pub(crate) struct JournalArg {
     pub(crate) folder: PathBuf,
 }
 
-/// What host steering does beside the scheduler.
+/// Options of host steering.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Host steering")]
 pub(crate) struct HostArgs {
-    /// A host file instead of /etc/scx_steer/host.toml. It says the mode of each NIC, and whether
-    /// settings go back at exit. See scx_steer nic daemon --help.
+    /// The host file: the mode of each NIC, and whether settings are put back at exit. See
+    /// scx_steer nic daemon --help [default: /etc/scx_steer/host.toml]
     #[arg(long, value_name = "FILE")]
     pub(crate) host: Option<PathBuf>,
-    /// The mode of a NIC, as in eth0=align, instead of the host file's. May be repeated.
+    /// The mode of a NIC, such as eth0=align, instead of the host file's. May be repeated.
     #[arg(long = "nic-mode", value_name = "IFACE=MODE")]
     pub(crate) nic_modes: Vec<NicModeArg>,
     #[command(flatten)]
@@ -153,9 +154,10 @@ A host file looks like this:
   cpus = \"0-7\"             # these CPUs serve it, instead of the NIC-local ones
   cores = \"load\"           # how many cores take interrupts: a number, or as the load needs
 
-A changed file takes effect when it is saved, or at SIGHUP; one with errors changes nothing. What
-somebody else changes is said and left alone. After a SIGKILL, the next start puts back what is not
-wanted any longer. The scheduler does the same beside its work: scx_steer --host FILE.
+A changed file takes effect when it is saved, or at SIGHUP; one with errors changes nothing. A
+setting that another program changes is reported and left alone. After a SIGKILL, the next start
+puts back the settings that the file no longer asks for. The scheduler does all this too:
+scx_steer --host FILE.
 
 Exit codes: 0 stopped by a signal; 1 an error.
 
@@ -176,7 +178,7 @@ Examples:
   scx_steer nic check                        the installed file
   scx_steer nic check host.toml --json | jq '.problems[].message'")]
 pub(crate) struct CheckArgs {
-    /// The file; without it /etc/scx_steer/host.toml.
+    /// The file [default: /etc/scx_steer/host.toml]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Print JSON instead of text.
@@ -187,13 +189,13 @@ pub(crate) struct CheckArgs {
 /// Options of `nic apply`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Writes all changes that scx_steer nic plan shows, in that order, and reads each back; if one fails,
-those before it are put back. Before the first write the old values are in the journal, on disk. A
-mode that was applied before is put back first. Nobody else's change is overwritten: a setting that
-is neither as it was nor as scx_steer set it makes this stop.
+Writes all changes that scx_steer nic plan shows, in that order, and reads each back. If one fails,
+the earlier ones are put back. The old values are in the journal, on disk, before the first write.
+A mode that was applied before is put back first. A change by another program is never overwritten:
+if a setting has neither its old value nor the one that scx_steer set, nothing is applied.
 
-Programs that set the same are named by scx_steer nic status; irqbalance is asked to leave the
-interrupts alone that are moved.
+scx_steer nic status names programs that set the same things. irqbalance is asked to leave the moved
+interrupts alone.
 
 Exit codes: 0 applied, or nothing to change; 1 an error: nothing is changed then, or all is put back.
 
@@ -212,20 +214,20 @@ pub(crate) struct ApplyArgs {
 /// Options of `nic restore`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is neither as it was nor as scx_steer set it belongs to somebody else: it is named and stays. A
-journal of an earlier boot is discarded, as settings do not outlive a boot.
+A setting with neither its old value nor the one that scx_steer set was changed by another program:
+it is named and stays. A journal of an earlier boot is discarded, as no setting outlives a boot.
 
-Exit codes: 0 all is back, or there was nothing to put back; 1 something is not: it is named, and the
-journal keeps it.
+Exit codes: 0 all is back, or there was nothing to put back; 1 something could not be put back: it is
+named, and stays in the journal.
 
 Examples:
   sudo scx_steer nic restore --dry-run
   sudo scx_steer nic restore")]
 pub(crate) struct RestoreArgs {
-    /// Say what would go back; change nothing.
+    /// Print what would be put back; change nothing.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Put back only what a daemon had set whose host file says on-exit = "restore": for a
+    /// Put back only the settings of a daemon with on-exit = "restore" in its host file: for a
     /// service's ExecStopPost.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) after_daemon: bool,
@@ -236,10 +238,10 @@ pub(crate) struct RestoreArgs {
 /// Options of `nic watch`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Keeps the modes in force that scx_steer nic apply has set, also those set later, until SIGINT or
-SIGTERM; the settings stay then. Drivers reset settings as a link goes up, channels change, or a CPU
-comes or goes, and a NIC that comes back has none: the mode is set again then. A setting that changes
-without any of these was changed by somebody else.
+Until SIGINT or SIGTERM, keeps the modes in force that scx_steer nic apply has set or sets meanwhile.
+The settings stay when it ends. Drivers reset settings when a link goes up, channels change, or a CPU
+comes or goes, and a NIC that comes back has lost them: the mode is set again then. A setting that
+changes at any other time was changed by another program.
 
 Exit codes: 0 stopped by a signal; 1 an error.
 

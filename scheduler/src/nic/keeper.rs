@@ -1,4 +1,5 @@
-//! Keeps modes in force: sets again what a driver resets, and says what somebody else changes.
+//! Keeps modes in force: repeats settings that a driver resets, and reports changes by other
+//! programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use super::stops;
 /// How often all settings are compared with the mode's, though nothing has happened to the device.
 const COMPARE: Duration = Duration::from_secs(5);
 
-/// What shows that a driver or the kernel may have set things anew.
+/// Signs that a driver or the kernel may have reset something.
 #[derive(Clone, Debug, PartialEq)]
 struct Marks {
     carrier_changes: Option<String>,
@@ -30,7 +31,7 @@ struct Seen {
     marks: Marks,
     /// When its settings were last compared.
     compared: Option<Instant>,
-    /// Settings that somebody else changed: said once, and left alone.
+    /// Settings that another program changed: reported once, and left alone.
     foreign: BTreeSet<Setting>,
 }
 
@@ -62,7 +63,7 @@ impl Keeper {
         self.seen.remove(device);
     }
 
-    /// Settings of a device that somebody else has changed since the mode was set.
+    /// Settings of a device that another program has changed since the mode was set.
     pub(super) fn foreign(&self, device: &Device) -> Vec<String> {
         let foreign = self.seen.get(device).into_iter().flat_map(|seen| &seen.foreign);
         foreign.map(ToString::to_string).collect()
@@ -107,13 +108,14 @@ fn say_foreign(
         }
         if foreign.insert(change.setting.clone()) {
             let now = change.old.map_or("nothing".into(), |old| old.to_string());
-            warn!("{}: somebody else set it to {now}; it is left alone", change.setting);
+            warn!("{}: another program set it to {now}; it is left alone", change.setting);
         }
     }
     Ok(())
 }
 
-/// Sets what the mode wants, but for what is somebody else's; gives how many were written.
+/// Sets what the mode asks for, except settings that another program has changed. Returns how many
+/// were written.
 fn set(
     live: &Live,
     store: &Store,

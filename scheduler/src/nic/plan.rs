@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use steer_nic::{Change, Live, Plan, Refusal, Writer, plan, undo, writers};
+use steer_nic::{Change, Live, NicPlan, Refusal, Writer, plan, undo, writers};
 use steer_topology::Machine;
 
 use super::args::{PlanArgs, Wanted};
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
 }
 
 /// A plan, or why there is none, for each interface that is wanted.
-pub(super) fn plans(live: &Live, wanted: &Wanted) -> Result<Vec<Result<Plan, Refusal>>> {
+pub(super) fn plans(live: &Live, wanted: &Wanted) -> Result<Vec<Result<NicPlan, Refusal>>> {
     let machine = Machine::live()?;
     let states = status::states(live, &machine, &wanted.interfaces)?;
     if states.is_empty() {
@@ -46,8 +46,8 @@ pub(super) fn plans(live: &Live, wanted: &Wanted) -> Result<Vec<Result<Plan, Ref
     Ok(states.iter().map(|state| plan(&machine, state, &host, wanted.mode, &options)).collect())
 }
 
-fn report(planned: &[Result<Plan, Refusal>], others: &[Writer]) -> serde_json::Value {
-    let plans: Vec<&Plan> = planned.iter().flatten().collect();
+fn report(planned: &[Result<NicPlan, Refusal>], others: &[Writer]) -> serde_json::Value {
+    let plans: Vec<&NicPlan> = planned.iter().flatten().collect();
     let refused: Vec<serde_json::Value> = planned
         .iter()
         .filter_map(|planned| planned.as_ref().err())
@@ -57,8 +57,8 @@ fn report(planned: &[Result<Plan, Refusal>], others: &[Writer]) -> serde_json::V
 }
 
 /// The changes as a table, then as shell lines.
-fn describe(plan: &Plan) -> String {
-    let Plan { device, mode, changes, notes } = plan;
+fn describe(plan: &NicPlan) -> String {
+    let NicPlan { device, mode, changes, notes } = plan;
     let mut lines = vec![match changes.len() {
         0 => format!("{device}, mode {mode}: nothing to change"),
         1 => format!("{device}, mode {mode}: 1 change"),

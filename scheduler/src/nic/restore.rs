@@ -55,7 +55,7 @@ fn tell(restored: &Restored, dry: bool) {
             Verdict::Foreign(value) => {
                 let set = ours.last().map_or(String::new(), |it| format!(", scx_steer set {it}"));
                 println!(
-                    "{setting}: is {value}{set}; somebody else changed it, so it stays. Find out \
+                    "{setting}: is {value}{set}; another program changed it, so it stays. Find out \
                      with scx_steer nic status who does"
                 );
             }

@@ -82,13 +82,17 @@ static __always_inline void note_running(struct cpu_state *state, const struct t
 static __always_inline void note_stopping(struct cpu_state *state)
 {
 	state->class = NR_CLASSES;
-	state->pinned = true;
 }
 
-/* A thread preempts the running one; @soon: it will be done soon. */
+/*
+ * A thread preempts the running one; @soon: it will be done soon. The next thread that wakes looks
+ * elsewhere: two that preempt the same CPU would run one after the other there, the last one first,
+ * and no other CPU could help.
+ */
 static __always_inline void note_preempted(struct cpu_state *state, bool soon)
 {
 	state->preempted = soon;
+	state->class = NR_CLASSES;
 }
 
 /* The running thread had CPU time. It counts if the thread moves data. Called on its own CPU. */

@@ -35,6 +35,12 @@ struct core_use {
 
 struct core_use cores[MAX_CPUS]; /* user space reads which are reserved */
 
+/* SMT siblings of a core, at most (POWER has 8). */
+#define MOST_SIBLINGS 8
+
+/* By CPU: the next one of its core, in a ring. */
+static u32 next_sibling[MAX_CPUS];
+
 /* The long-flow threads of each last-level cache. */
 static struct llc_use {
 	struct head_count threads;
@@ -96,6 +102,7 @@ static void claim_core(struct task_ctx *task, s32 cpu, u64 now, u64 claim_ns)
 	struct core_use *core = core_of(cpu);
 	struct bpf_cpumask *mask;
 	bool fresh = now >= core->claimed_until_ns;
+	s32 i, sibling = cpu;
 
 	core->claimed_until_ns = now + claim_ns;
 	count_thread(core, task, cpu, now);
@@ -103,8 +110,23 @@ static void claim_core(struct task_ctx *task, s32 cpu, u64 now, u64 claim_ns)
 		return;
 	count(CNT_CLAIM);
 	mask = free_cpus;
-	if (mask)
-		bpf_cpumask_clear_cpu(cpu, mask);
+	if (!mask)
+		return;
+	bpf_for (i, 0, MOST_SIBLINGS) {
+		bpf_cpumask_clear_cpu(sibling, mask);
+		sibling = next_sibling[slot(sibling)];
+		if (sibling == cpu)
+			break;
+	}
+}
+
+/* @cpu joins the ring of its core. CPUs join in the order of their numbers. */
+static void join_ring(u32 cpu)
+{
+	u32 first = plan_of(cpu)->core;
+
+	next_sibling[slot(cpu)] = cpu == first ? cpu : next_sibling[slot(first)];
+	next_sibling[slot(first)] = cpu;
 }
 
 /* Called once from ops.init. */
@@ -119,6 +141,7 @@ static s32 init_cores(void)
 		if (is_online(cpu)) {
 			bpf_cpumask_set_cpu(cpu, mask);
 			core_of(cpu)->cpus++;
+			join_ring(cpu);
 		}
 	mask = bpf_kptr_xchg(&free_cpus, mask);
 	if (mask)

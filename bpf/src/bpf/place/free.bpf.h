@@ -28,13 +28,19 @@ static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	return cpu;
 }
 
+/* May @p use @cpu, and is that CPU free? */
+static bool is_free_for(const struct task_struct *p, s32 cpu, u64 now)
+{
+	return !is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu);
+}
+
 /* A free CPU that @p may use, busy or not: @cpu if possible; or < 0. */
 static s32 any_free(const struct task_struct *p, s32 cpu, u64 now)
 {
 	struct bpf_cpumask *mask;
 	u32 free = ~0U;
 
-	if (!is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu))
+	if (is_free_for(p, cpu, now))
 		return cpu;
 	mask = free_cpus;
 	if (mask)

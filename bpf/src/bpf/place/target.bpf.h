@@ -31,6 +31,8 @@
 #define SPILL_PACE_NS (3 * LOAD_WINDOW_NS)
 /* How long a thread stays where it spilled to, at least: RFS follows every migration. */
 #define SPILL_STAY_NS (1000 * 1000 * 1000ULL)
+/* A thread looks for a NIC-local core once per window of 2^24 ns = 17 ms: it may find none. */
+#define SEARCH_WINDOW_SHIFT 24
 
 /*
  * The allowed NIC-local CPU whose core has the fewest long-flow threads, then whose cache has the
@@ -85,21 +87,27 @@ __weak __noinline s32 pick_spill(struct task_struct *p __arg_trusted, s32 home, 
 
 /* What choose_long() decided, besides the CPU. */
 struct long_place {
-	s32 spills_from;     /* a CPU of the full core that it leaves, or -1 */
+	s32 spills_from;     /* a CPU of the full core that it leaves if others have room, or -1 */
+	bool spills;	     /* they have */
+	bool searched;	     /* it looked for a NIC-local core */
 	bool home_is_fixed;  /* its packets do not follow it */
 	bool departs;	     /* it leaves its home: watch its packets */
 	bool stops_watching; /* its home is where its packets arrive */
 	bool spilled;	     /* it is away from its saturated home */
 };
 
-/* The CPU for which a thread leaves @from, whose core is saturated; or -1: it does not leave. */
-static __always_inline s32 choose_spill(struct task_struct *p, const struct task_ctx *task,
-					s32 from, bool fixed, u64 now)
+/* Should a thread leave @from, whose core is saturated? Not all of them at once. */
+static __always_inline bool wants_to_spill(const struct task_ctx *task, s32 from, u64 now)
 {
-	if (!load_saturates(state_of(from)->load_1024ths) || now < core_of(from)->next_spill_ns ||
-	    !spill_helps(steering_of(task->home.nic), long_threads_on(from, now)))
-		return -1;
-	return pick_spill(p, from, task->home.nic, !fixed, now);
+	return load_saturates(state_of(from)->load_1024ths) &&
+	       now >= core_of(from)->next_spill_ns &&
+	       spill_helps(steering_of(task->home.nic), long_threads_on(from, now));
+}
+
+/* The window of @now in which a thread searches once. */
+static __always_inline u32 search_window(u64 now)
+{
+	return now >> SEARCH_WINDOW_SHIFT;
 }
 
 /* Does a thread that left its saturated home stay away? Not if its packets came along. */
@@ -147,9 +155,10 @@ __weak __noinline s32 choose_long(struct long_place *place __arg_nonnull,
 		place->stops_watching = home != target;
 		target = home;
 	} else if (!may_keep(p, target, nic) || is_reserved(target)) {
-		target = pick_nic_local(p, nic, now);
+		place->searched = task->searched_window != search_window(now);
+		target = place->searched ? pick_nic_local(p, nic, now) : -1;
 		/* one reserved core is as good as another: stay */
-		if (target >= 0 && is_reserved(target) && may_keep(p, task->target_cpu, nic))
+		if ((target < 0 || is_reserved(target)) && may_keep(p, task->target_cpu, nic))
 			target = task->target_cpu;
 		if (target < 0 && open)
 			target = home;
@@ -161,9 +170,13 @@ __weak __noinline s32 choose_long(struct long_place *place __arg_nonnull,
 		place->departs = target != home && !fixed && !stays;
 	}
 	if (target >= 0 && (target == home || !stays)) {
-		spill = choose_spill(p, task, target, fixed, now);
-		if (spill >= 0) {
+		spill = -1;
+		if (wants_to_spill(task, target, now)) {
 			place->spills_from = target;
+			spill = pick_spill(p, target, nic, !fixed, now);
+		}
+		if (spill >= 0) {
+			place->spills = true;
 			place->spilled = target == home;
 			place->departs |= !fixed;
 			target = spill;
@@ -186,8 +199,13 @@ static __always_inline void place_long(struct task_ctx *task, s32 cpu,
 	if (place->home_is_fixed && !is_nic_local(task->home.cpu, nic) &&
 	    steering_probe_is_due(steering_of(nic), now))
 		probe(task, nic, now);
-	if (place->spills_from >= 0) {
+	if (place->searched)
+		task->searched_window = search_window(now);
+	if (place->spills_from >= 0)
 		core_of(place->spills_from)->next_spill_ns = now + SPILL_PACE_NS;
+	if (place->searched || place->spills_from >= 0)
+		count(CNT_LONG_SEARCH);
+	if (place->spills) {
 		task->spill_until_ns = now + SPILL_STAY_NS;
 		count(CNT_LONG_SPILL);
 	}

@@ -49,11 +49,12 @@ struct task_ctx {
 	u64 spill_until_ns; /* a spilled thread stays away until then, at least: target.bpf.h */
 
 	/* accessed together when a long-flow thread is placed or its sockets move data */
-	struct home home;   /* thread.h: votes of telemetry, departures of steering */
-	u64 judge_ns;	    /* when its packets next tell of steering: steering.bpf.h */
-	u32 counted_window; /* the last window it was counted in: cores.bpf.h */
-	s32 counted_cpu;    /* ... and where: cores.bpf.h */
-	bool spilled;	    /* it left its saturated home, and its packets stayed: target.bpf.h */
+	struct home home;    /* thread.h: votes of telemetry, departures of steering */
+	u64 judge_ns;	     /* when its packets next tell of steering: steering.bpf.h */
+	u32 counted_window;  /* the last window it was counted in: cores.bpf.h */
+	s32 counted_cpu;     /* ... and where: cores.bpf.h */
+	u32 searched_window; /* the last in which it looked for a NIC-local core: target.bpf.h */
+	bool spilled;	     /* it left its saturated home, and its packets stayed: target.bpf.h */
 
 	/* accessed together when it is queued and when it is charged */
 	u64 charged_ns;	    /* its CPU time when it was last charged: charge.bpf.h */

@@ -6,9 +6,15 @@
  * runs it: it competes with the threads of the queue where it waited.
  *
  * A CPU's clock is the cache's, less a lift. Threads that may use one crowded CPU only get less CPU
- * time than others under the cache, so they fall behind the cache's clock. Then the lift grows: all
- * threads of the queue come nearer together. What they owe each other stays, and so their weights
- * hold, and a thread that comes from elsewhere does not wait until they have caught up.
+ * time than others under the cache, so they fall behind the cache's clock. Then the lift grows, and
+ * brings all threads of the queue nearer to that clock: the one furthest behind is a slice behind,
+ * as any other thread that lacked CPU time (vtime_limited). What they owe each other stays, and so
+ * their weights hold, and a thread that comes from elsewhere does not wait until they have caught
+ * up.
+ *
+ * While threads wait in the cache's queue, only they advance the cache's clock. A thread of little
+ * weight with a CPU to itself would drag it along, and what the others are owed would be lost to
+ * vtime_limited().
  */
 #ifndef __STEER_CLOCK_BPF_H
 #define __STEER_CLOCK_BPF_H
@@ -25,9 +31,15 @@
 #define NR_CLOCKS (2 * MAX_CPUS)
 _Static_assert(MAX_LLCS <= CLOCK_CPU, "caches and CPUs share the numbers of clocks");
 
+/* Threads share a cache's CPUs for this long after one waited in the cache's queue. */
+#define SHARED_NS (20 * 1000 * 1000ULL)
+/* How far a CPU's clock gets ahead of the cache's, in slices. */
+#define MOST_AHEAD 200
+
 static struct clock {
-	u64 vtime; /* of the thread that is furthest ahead of those that began to run */
-	u64 lift;  /* the cache's clock, less this one; 0 for a cache's own */
+	u64 vtime;     /* of the thread that is furthest ahead of those that began to run */
+	u64 lift;      /* the cache's clock, less this one; 0 for a cache's own */
+	u64 shared_ns; /* when a thread was last queued here, if this is a cache's clock */
 } __attribute__((aligned(64))) clocks[NR_CLOCKS];
 
 static __always_inline struct clock *clock_at(u32 number)
@@ -98,14 +110,23 @@ static void set_clock(struct task_struct *p, struct task_ctx *task, u32 number)
 	note_clock(task, number);
 }
 
-/* Lift the clock of @cpu's queue, so that it is behind the cache's by a slice at most. */
-static void lift_clock(s32 cpu)
+/* Lift the clock of @cpu's queue, so that @vtime, told by it, is near the cache's clock. */
+static void lift_clock_for(s32 cpu, u64 vtime)
 {
 	struct clock *own = clock_at(CLOCK_CPU | slot(cpu));
-	u64 least = clock_at(llc_of(cpu))->vtime - place_settings.slice_ns;
+	u64 cache = clock_at(llc_of(cpu))->vtime, least = cache - place_settings.slice_ns,
+	    most = cache + MOST_AHEAD * place_settings.slice_ns;
 
-	if (time_before(own->vtime + own->lift, least))
-		own->lift = least - own->vtime;
+	if (time_before(vtime + own->lift, least))
+		own->lift = least - vtime;
+	else if (time_before(most, vtime + own->lift))
+		own->lift = most - vtime;
+}
+
+/* A thread is queued at a cache. */
+static __always_inline void note_shared(u32 llc, u64 now)
+{
+	clock_at(llc)->shared_ns = now;
 }
 
 /* However long @p slept or lacked CPU time, it is behind its clock by one slice at most. */
@@ -138,7 +159,7 @@ static void start_slice(struct cpu_state *state, const struct task_struct *p,
 	u32 number = task ? task->clock : 0;
 
 	advance_clock(number, p->scx.dsq_vtime);
-	if (number >= CLOCK_CPU)
+	if (number >= CLOCK_CPU && now > clock_at(cache_clock(number))->shared_ns + SHARED_NS)
 		advance_clock(cache_clock(number), lifted(p->scx.dsq_vtime, number));
 	note_paid(state, p, now);
 	state->clock = number;

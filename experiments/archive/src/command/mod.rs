@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::sums;
 use sources::Source;
 use steer_result::{AbResult, archive};
 pub(crate) use stub::{machine, words};
@@ -63,5 +64,6 @@ fn fill(folder: &Path, sources: &[Source], commit: &str) -> Result<()> {
             results.push((name.as_str(), result));
         }
     }
+    sums::write(folder)?;
     stub::write(folder, &results, commit)
 }

@@ -76,7 +76,7 @@ impl TryFrom<AdaptArgs> for AdaptOptions {
 Exit codes: 0 no setting lost, no foreign value overwritten; 1 otherwise, or the trials cannot run.")]
 pub(crate) struct JournalArgs {
     /// How many trials. In each, an administrator has set some things; then up to six events: modes
-    /// are applied and put back, killed at any step, writes fail, somebody else changes settings,
+    /// are applied and put back, killed at any step, writes fail, another program changes settings,
     /// the NIC leaves, the host reboots, ...; then everything is put back and compared.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

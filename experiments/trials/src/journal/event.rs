@@ -28,9 +28,9 @@ pub(super) enum Event {
         keep: bool,
         kill: bool,
     },
-    /// Somebody else gives this setting of those that exist (by turns) a value.
+    /// Another program gives this setting of those that exist (by turns) a value.
     Foreign(usize),
-    /// Somebody else changes the number of channels.
+    /// Another program changes the number of channels.
     ForeignChannels,
     LinkDownUp,
     /// The device leaves and comes back; so does a driver that is reset.

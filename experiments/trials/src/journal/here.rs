@@ -39,7 +39,7 @@ pub(super) struct Tally {
     pub(super) events: BTreeMap<String, u64>,
     /// Values from before that did not come back.
     pub(super) lost: u64,
-    /// Values of somebody else that were overwritten.
+    /// Values of another program that were overwritten.
     pub(super) overwritten: u64,
     /// Each fault, with its trial and what had happened.
     pub(super) faults: Vec<String>,

@@ -1,5 +1,5 @@
 //! `steer-bench lab journal`: whatever ends or disturbs host steering, no setting is lost and no
-//! value of somebody else is overwritten. Randomised trials of `scx_steer nic`: most on a veth pair
+//! value of another program is overwritten. Randomised trials of `scx_steer nic`: most on a veth pair
 //! in a namespace of this host, which takes a fraction of a second each, some on the second NIC of
 //! a guest, which has interrupts, NAPI contexts, and CPUs that may go offline.
 

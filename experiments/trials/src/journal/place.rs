@@ -92,7 +92,7 @@ impl Place {
         Ok(settings)
     }
 
-    /// Writes a setting as somebody else would.
+    /// Writes a setting as another program would.
     pub(super) fn write(&self, name: &str, value: &str) -> Result<()> {
         if name == CHANNELS {
             return self.set_channels(value);
@@ -110,7 +110,7 @@ impl Place {
         fs::write(&path, value).with_context(|| format!("writing {value} to {}", path.display()))
     }
 
-    /// A value that somebody else may give a setting: one that scx_steer gives it in no mode.
+    /// A value that another program may give a setting: one that scx_steer gives it in no mode.
     /// `None` for channels.
     pub(super) fn foreign_value(&self, name: &str, rng: &mut fastrand::Rng) -> Option<String> {
         let power = |rng: &mut fastrand::Rng, range| 1u64 << rng.u32(range);

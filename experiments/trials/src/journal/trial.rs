@@ -1,5 +1,5 @@
 //! One trial: an administrator has set some things; then events; then everything is put back. Every
-//! setting has to have its value from before, or the one that somebody else gave it.
+//! setting has to have its value from before, or the one that another program gave it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::subject::Subject;
 /// A setting that is not as it has to be.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// Somebody else's value was overwritten; otherwise a value from before was lost.
+    /// Another program's value was overwritten; otherwise a value from before was lost.
     pub(super) foreign: bool,
     pub(super) text: String,
 }
@@ -21,7 +21,7 @@ pub(super) struct Fault {
 #[derive(Debug, Default)]
 struct Due {
     values: BTreeSet<String>,
-    /// Somebody else has set it.
+    /// Another program has set it.
     foreign: bool,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Trial<'a> {
         daemon.end(kill)
     }
 
-    /// Somebody else sets one of the settings that exist.
+    /// Another program sets one of the settings that exist.
     fn foreign(&mut self, which: usize) -> Result<()> {
         let names: Vec<String> = self.place.settings()?.into_keys().collect();
         let name = &names[which % names.len()];

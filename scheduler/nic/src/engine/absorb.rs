@@ -1,4 +1,4 @@
-//! What a driver or the kernel did by itself is not somebody else's.
+//! What a driver or the kernel did by itself is not another program's.
 
 use crate::device::Device;
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::kernel::Kernel;
 use crate::setting::Setting;
 
 /// Notes that the present values of a device's queues are no one's choice: its driver set them anew,
-/// as the link came up or channels or CPUs changed. Those of `except` stay somebody else's. The
+/// as the link came up or channels or CPUs changed. Those of `except` stay another program's. The
 /// caller holds the [lock](Store::lock) and has seen such an event.
 ///
 /// # Errors

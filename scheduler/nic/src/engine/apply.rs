@@ -27,7 +27,7 @@ type Before = BTreeMap<Setting, Option<Value>>;
 /// caller holds the [lock](Store::lock).
 ///
 /// # Errors
-/// A setting cannot be written, belongs to somebody else or was changed since the plan: nothing is
+/// A setting cannot be written, belongs to another program or was changed since the plan: nothing is
 /// changed then, or what was is put back.
 pub fn apply(
     kernel: &dyn Kernel,
@@ -87,7 +87,7 @@ fn check(
     for Change { setting, old, .. } in changes {
         let present = kernel.get(setting)?;
         let entry = known.entry(setting);
-        // Somebody else's value of a queue that is not in use counts as if it were in force.
+        // Another program's value of a queue that is not in use counts as if it were in force.
         let noted = entry.and_then(|entry| entry.foreign.clone());
         match (entry, present.as_ref().or(noted.as_ref())) {
             (Some(entry), Some(value)) if known.owner(entry, value, births) == Owner::Foreign => {
@@ -138,7 +138,7 @@ fn write(
         if let Some(device) = device {
             for setting in kernel.of_queues(device)? {
                 let was = before.get(&setting).and_then(Option::as_ref);
-                // What the driver left alone may be somebody else's.
+                // What the driver left alone may be another program's.
                 if let Some(made) = kernel.get(&setting)?.filter(|made| Some(made) != was) {
                     journal.note(&setting, None).add_ours(made);
                 }
@@ -153,7 +153,7 @@ fn write(
     Ok(written)
 }
 
-/// From here on it is known what the driver made of its queues. Somebody else's value of a queue
+/// From here on it is known what the driver made of its queues. Another program's value of a queue
 /// that left stays noted: it goes back when the queue comes back.
 fn settle(kernel: &dyn Kernel, journal: &mut Journal, device: &Device) -> Result<(), Fault> {
     journal.unsettled.retain(|it| it != device);
@@ -167,7 +167,7 @@ fn settle(kernel: &dyn Kernel, journal: &mut Journal, device: &Device) -> Result
 }
 
 /// Puts back what the driver changed along with its channels and the plan says nothing of, and
-/// somebody else's values of queues that are in use again.
+/// another program's values of queues that are in use again.
 fn keep_others(
     kernel: &dyn Kernel,
     journal: &Journal,

@@ -98,7 +98,7 @@ impl Model {
         self.cells.borrow().clone()
     }
 
-    /// Somebody else writes.
+    /// Another program writes.
     pub(super) fn write(&self, what: What, value: Value) {
         self.cells.borrow_mut().insert(what, value);
     }

@@ -1,5 +1,5 @@
 //! Trials: whatever happens between the first write and the last restore, nothing of the host's is
-//! lost and nothing of somebody else's is overwritten.
+//! lost and nothing of another program's is overwritten.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ enum Event {
     Apply(Mode, usize, Option<(Stop, u32)>),
     /// All is put back; at a step something may happen.
     Restore(Option<(Stop, u32)>),
-    /// Somebody else sets one of the settings.
+    /// Another program sets one of the settings.
     Foreign(prop::sample::Index, u64),
-    /// Somebody else changes the number of channels.
+    /// Another program changes the number of channels.
     ForeignChannels(u32),
     /// The NIC leaves and comes back.
     Replace,
@@ -114,7 +114,7 @@ impl Trial {
         }
     }
 
-    /// What a setting must be once somebody else has set it to `value`. Where that is a value of
+    /// What a setting must be once another program has set it to `value`. Where that is a value of
     /// ours, nobody can tell that it was set, and it goes back.
     fn foreign(&mut self, what: What, value: Value) {
         let journal = self.journal();
@@ -125,7 +125,7 @@ impl Trial {
     }
 
     /// What has to be there at the end. A queue that only our channels had brought into use is gone
-    /// again, also if somebody else has set something of it.
+    /// again, also if another program has set something of it.
     fn must(&self) -> BTreeMap<What, Value> {
         let Value::Channels(channels) = &self.must[&What::Channels] else { panic!("other") };
         let there = |what: &What| queue_of(*what).is_none_or(|queue| queue < channels.combined);
@@ -160,7 +160,7 @@ impl Trial {
                 self.model.set_channels(queues);
                 let now = self.model.cells();
                 self.foreign(What::Channels, now[&What::Channels].clone());
-                // Queues that come back when the channels go back have what somebody else had set,
+                // Queues that come back when the channels go back have what another program had set,
                 // else what they had at first.
                 self.must.retain(|what, _| !what.of_a_queue());
                 for entry in self.journal().entries {

@@ -11,7 +11,7 @@ const GET: u32 = 0x12;
 /// Ethernet flow control of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// It agrees on the two directions with its peer.
+    /// It negotiates both directions with its peer.
     pub autonegotiated: bool,
     /// It stops sending when its peer asks.
     pub rx: bool,

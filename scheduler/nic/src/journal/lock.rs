@@ -17,7 +17,7 @@ impl Store {
     /// Takes the lock.
     ///
     /// # Errors
-    /// Somebody else has it, or there is no place for the file.
+    /// Another program has it, or there is no place for the file.
     pub fn lock(&self) -> Result<Lock, Error> {
         let path = self.folder().join("lock");
         let fault = |source| Error::Journal { path: path.clone(), source };

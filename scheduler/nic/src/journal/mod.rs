@@ -57,7 +57,7 @@ pub struct Entry {
     pub original: Option<Value>,
     /// The values that we wrote, or that a driver set because of what we wrote.
     pub ours: Vec<Value>,
-    /// A value of somebody else, that a change of channels will disturb: it is to be put back.
+    /// A value of another program, that a change of channels will disturb: it is to be put back.
     #[serde(default)]
     pub foreign: Option<Value>,
 }

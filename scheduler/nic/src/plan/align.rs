@@ -15,7 +15,7 @@ impl Draft<'_> {
     /// Channels, RSS, interrupts and XPS.
     ///
     /// # Errors
-    /// Somebody else owns the interrupts.
+    /// Another program moves the interrupts and cannot be asked to leave them.
     pub(super) fn align(&mut self, machine: &Machine, serving: &Serving) -> Result<(), String> {
         if let Some((now, wanted)) = serving.channels {
             let why = format!("one for each of {} cores that serve it", serving.cores.len());

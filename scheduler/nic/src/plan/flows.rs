@@ -1,5 +1,5 @@
-//! The modes `rfs` and `arfs`: packets follow the thread that reads them, by the kernel's hand or
-//! by the NIC's.
+//! The modes `rfs` and `arfs`: packets follow the thread that reads them, steered by the kernel or
+//! by the NIC.
 
 use steer_topology::{CpuSet, Machine};
 
@@ -8,9 +8,10 @@ use super::serving::Serving;
 use crate::change::Change;
 use crate::setting::{Value, What};
 
-/// Flows the host's table has room for at least, as the kernel's scaling.rst suggests for a server.
+/// The host's table has room for at least this many flows, as the kernel's scaling.rst suggests for
+/// a server.
 const FLOWS: u64 = 32_768;
-/// More for each CPU.
+/// Further entries for each CPU.
 const FLOWS_PER_CPU: u64 = 4096;
 
 impl Draft<'_> {
@@ -19,8 +20,8 @@ impl Draft<'_> {
         self.rps(serving, &CpuSet::new(), "packets stay on the CPU that took the interrupt");
     }
 
-    /// RFS, sized for the host. What it has no entry for is spread over the serving cores, unless
-    /// RSS has done that already.
+    /// RFS, sized for the host. Packets of flows without an entry are spread over the serving cores,
+    /// unless RSS does that already.
     pub(super) fn rfs(&mut self, machine: &Machine, serving: &Serving) -> Result<(), String> {
         let queues = serving.cpus.len();
         if queues < serving.cores.len() {
@@ -33,8 +34,8 @@ impl Draft<'_> {
         self.follow(machine, serving)
     }
 
-    /// Accelerated RFS: the NIC is given a rule for each flow. That it installs any shows only
-    /// under traffic.
+    /// Accelerated RFS: the kernel gives the NIC a rule for each flow. Whether the NIC takes any
+    /// shows only under traffic.
     pub(super) fn arfs(&mut self, machine: &Machine, serving: &Serving) -> Result<(), String> {
         match self.state.ntuple {
             None => return Err("its driver knows no ntuple filters".into()),
@@ -59,12 +60,12 @@ impl Draft<'_> {
     /// The tables of the host and of each receive queue.
     fn follow(&mut self, machine: &Machine, serving: &Serving) -> Result<(), String> {
         let Some(now) = self.host.sock_flows else {
-            return Err("the RFS table is the host's, and not to be seen in this network \
-                        namespace"
+            return Err("the RFS table belongs to the host and cannot be seen from this \
+                        network namespace"
                 .into());
         };
         let wanted = FLOWS.max((machine.cpus.len() as u64 * FLOWS_PER_CPU).next_power_of_two());
-        // What others need of the table stays.
+        // Other programs may need a larger table, so it never shrinks.
         let flows = now.max(wanted);
         if now < flows {
             let why = format!("room for the flows of {} CPUs", machine.cpus.len());

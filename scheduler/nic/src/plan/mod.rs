@@ -19,7 +19,7 @@ use crate::state::NicState;
 
 use serving::Serving;
 
-/// What the administrator wants otherwise than the machine suggests.
+/// What the administrator asks for instead of what the machine suggests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// The CPUs that serve the NIC, instead of the NIC-local ones.
@@ -41,7 +41,7 @@ pub struct HostState {
     pub irqbalance: Irqbalance,
 }
 
-/// irqbalance, as far as it can be asked.
+/// What irqbalance answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Irqbalance {
     /// It does not run.
@@ -55,18 +55,18 @@ pub enum Irqbalance {
 
 /// What to change for one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Plan {
+pub struct NicPlan {
     /// The device.
     pub device: Device,
     /// The mode.
     pub mode: Mode,
     /// The changes, in order.
     pub changes: Vec<Change>,
-    /// What the mode would like and cannot have, and why.
+    /// What the mode asks for and this device cannot do, with the reason.
     pub notes: Vec<String>,
 }
 
-/// Why a mode cannot be had for a device.
+/// Why a device cannot have a mode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{device} cannot have the mode {mode}: {why}")]
 pub struct Refusal {
@@ -78,7 +78,7 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// Plans.
+/// Plans the changes that put a device into a mode.
 ///
 /// # Errors
 /// The device cannot do what the mode needs, or something else owns its settings.
@@ -88,7 +88,7 @@ pub fn plan(
     host: &HostState,
     mode: Mode,
     options: &Options,
-) -> Result<Plan, Refusal> {
+) -> Result<NicPlan, Refusal> {
     let refuse = |why: String| Refusal { device: state.device.clone(), mode, why };
     if mode == Mode::Auto {
         return Err(refuse(
@@ -116,10 +116,10 @@ pub fn plan(
     }
     let Draft { mut changes, notes, .. } = draft;
     sort(&mut changes);
-    Ok(Plan { device: state.device.clone(), mode, changes, notes })
+    Ok(NicPlan { device: state.device.clone(), mode, changes, notes })
 }
 
-/// Why a device has nothing that a mode could set, if so.
+/// The reason, if the device has nothing that a mode could set.
 fn nothing_of_its_own(state: &NicState, mode: Mode) -> Option<String> {
     if mode != Mode::Keep && !state.below.is_empty() {
         let below = state.below.join(", ");

@@ -74,12 +74,12 @@ fn host() -> HostState {
     HostState { sock_flows: Some(0), irqbalance: Irqbalance::Absent }
 }
 
-fn planned(state: &NicState, mode: Mode) -> Plan {
+fn planned(state: &NicState, mode: Mode) -> NicPlan {
     plan(&machine(), state, &host(), mode, &Options::default()).unwrap()
 }
 
 /// The CPUs that the plan's interrupts go to, by queue.
-fn irqs(plan: &Plan) -> Vec<(u32, String)> {
+fn irqs(plan: &NicPlan) -> Vec<(u32, String)> {
     let placed =
         plan.changes.iter().filter_map(|change| match (change.setting.what, &change.new) {
             (What::IrqAffinity(queue), Value::Cpus(cpus)) => Some((queue.index, cpus.to_string())),
@@ -89,7 +89,7 @@ fn irqs(plan: &Plan) -> Vec<(u32, String)> {
 }
 
 /// The state after a plan, as a kernel that does what it is told would show it.
-fn carried_out(mut state: NicState, plan: &Plan) -> NicState {
+fn carried_out(mut state: NicState, plan: &NicPlan) -> NicState {
     for change in &plan.changes {
         if let (What::Channels, Value::Channels(now)) = (change.setting.what, &change.new) {
             let max = state.channels.unwrap().max;

@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_secs(10);
 pub(super) struct Duty {
     live: Live,
     store: Store,
-    /// Held as long as any mode is in force, so that nobody else changes settings meanwhile.
+    /// Held as long as any mode is in force, so that no other scx_steer changes settings meanwhile.
     lock: Option<Lock>,
     keeper: Keeper,
     started: Instant,
@@ -38,7 +38,7 @@ pub(super) struct Duty {
     pub(super) troubles: BTreeMap<String, (String, Instant)>,
     /// What is in force now, as the journal has it.
     pub(super) journal: Journal,
-    /// By NIC, settings that somebody else changed.
+    /// By NIC, settings that another program changed.
     pub(super) foreign: BTreeMap<String, Vec<String>>,
 }
 
@@ -62,7 +62,7 @@ impl Duty {
     /// Looks once. `placed` is what the scheduler has counted, if one is in force.
     ///
     /// # Errors
-    /// Nothing can be done for any NIC: somebody else holds the lock, or the journal is damaged.
+    /// Nothing can be done for any NIC: another program holds the lock, or the journal is damaged.
     pub(super) fn look(&mut self, wishes: &Wishes, placed: Option<Sample>) -> Result<()> {
         let nics = wishes.nics();
         self.read_journal()?;

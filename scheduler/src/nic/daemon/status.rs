@@ -41,7 +41,7 @@ pub(crate) struct HostNic {
     auto: Option<String>,
     /// Why the mode is not in force.
     trouble: Option<String>,
-    /// Settings that somebody else has changed since.
+    /// Settings that another program has changed since.
     foreign: Vec<String>,
 }
 
@@ -92,7 +92,10 @@ impl HostStatus {
             }
             writeln!(out)?;
             for foreign in &nic.foreign {
-                writeln!(out, "host steering: {foreign} was changed by somebody else, and stays")?;
+                writeln!(
+                    out,
+                    "host steering: {foreign} was changed by another program, and stays"
+                )?;
             }
             if let Some(trouble) = &nic.trouble {
                 writeln!(out, "host steering, NIC {}: {trouble}", nic.name)?;
