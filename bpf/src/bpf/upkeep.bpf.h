@@ -63,11 +63,8 @@ static __always_inline void settle_at(struct bpf_iter_scx_dsq *it, struct task_s
 	u64 dsq = DSQ_CPU | cpu;
 
 	lift_clock(cpu);
-	scx_bpf_dsq_move_set_vtime(it, vtime_at(p, task, clock_of_queue(dsq, cpu)));
-	if (!scx_bpf_dsq_move_vtime(it, p, dsq, 0))
-		return;
-	note_clock(task, clock_of_queue(dsq, cpu));
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	if (requeue(it, p, task, dsq, cpu, vtime_at(p, task, clock_of_queue(dsq, cpu))))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 /*

@@ -22,6 +22,17 @@ pub(super) fn weight(bench: &mut Bench) -> Result<()> {
     bench.in_force()
 }
 
+/// Two threads may use both CPUs of a cache, a third of weight 110 (nice 10) only one of them. By
+/// weight it gets 110 of 2158. The kernel's own scheduler gives it three times as much.
+pub(super) fn bound(bench: &mut Bench) -> Result<()> {
+    let groups = ["wide cpus=2-3 threads=2", "bound cpus=2 nice=10"];
+    let [wide, bound] = bench.contend(5, &[], groups)?;
+    let share = bound.cpu_s / (wide.cpu_s + bound.cpu_s);
+    bench.figures = format!(": {share:.3} of two CPUs for nice 10 beside two threads of nice 0");
+    ensure!((0.03..=0.08).contains(&share), "the bound thread has {share:.3} of two CPUs");
+    bench.in_force()
+}
+
 /// By weight alone, a SCHED_IDLE thread beside one of nice -20 waits 29,587 slices for its turn.
 pub(super) fn light(bench: &mut Bench) -> Result<()> {
     let groups = ["strong cpus=0 nice=-20", "light cpus=0 policy=idle"];

@@ -36,12 +36,13 @@ pub struct TestOptions {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 21] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
     ("a thread that moves to another CPU does not starve", fairness::newcomer),
     ("two threads share a CPU by weight", fairness::weights),
+    ("weights hold beside a thread that is bound to a CPU", contracts::bound),
     ("cpu.weight is honoured", contracts::weight),
     ("cpu.max is enforced", contracts::max),
     ("a thread of little weight has its turn", contracts::light),

@@ -123,6 +123,15 @@ static void lift_clock_for(s32 cpu, u64 vtime)
 		own->lift = most - vtime;
 }
 
+/* By the clock of @cpu's queue: a virtual time before that of all threads which @cpu serves. */
+static u64 first_vtime(s32 cpu)
+{
+	const struct clock *own = clock_at(CLOCK_CPU | slot(cpu));
+	u64 cache = clock_at(llc_of(cpu))->vtime - own->lift;
+
+	return (time_before(own->vtime, cache) ? own->vtime : cache) - 2 * place_settings.slice_ns;
+}
+
 /* A thread is queued at a cache. */
 static __always_inline void note_shared(u32 llc, u64 now)
 {

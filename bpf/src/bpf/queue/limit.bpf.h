@@ -139,10 +139,8 @@ static void let_go(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct ta
 	cpu = allowed(p, cpu);
 	llc = llc_of(cpu);
 	dsq = is_pinned(p) || is_exclusive(cpu) ? DSQ_CPU | cpu : DSQ_LLC | llc;
-	scx_bpf_dsq_move_set_vtime(it, vtime_at(p, task, clock_of_queue(dsq, cpu)));
-	if (!scx_bpf_dsq_move_vtime(it, p, dsq, 0))
+	if (!requeue(it, p, task, dsq, cpu, vtime_at(p, task, clock_of_queue(dsq, cpu))))
 		return;
-	note_clock(task, clock_of_queue(dsq, cpu));
 	note_waits_since(task, now);
 	if (dsq >= DSQ_LLC)
 		note_waiting(llc);

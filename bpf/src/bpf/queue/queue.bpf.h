@@ -102,6 +102,20 @@ static void set_cpu_clock(struct task_struct *p, struct task_ctx *task, s32 cpu)
 }
 
 /*
+ * Move @p, to which @it points, to @dsq, which @cpu serves: @vtime is told by the clock of that
+ * queue. False if another CPU has taken it meanwhile.
+ */
+static __always_inline bool requeue(struct bpf_iter_scx_dsq *it, struct task_struct *p,
+				    struct task_ctx *task, u64 dsq, s32 cpu, u64 vtime)
+{
+	scx_bpf_dsq_move_set_vtime(it, vtime);
+	if (!scx_bpf_dsq_move_vtime(it, p, dsq, 0))
+		return false;
+	note_clock(task, clock_of_queue(dsq, cpu));
+	return true;
+}
+
+/*
  * The virtual time of the first thread of @dsq, by the clock of @cpu; or ~0. Global, so that the
  * verifier walks it once and not for each caller.
  */
@@ -143,67 +157,10 @@ __weak __noinline bool take_not_short(s32 cpu, u64 dsq, u64 now)
 	return false;
 }
 
-/* At how many threads of a queue a CPU looks for one that it ran before. */
-#define STAY_SCAN 8
-/* How many threads may pass the first one of a queue, before the next CPU takes that one. */
-#define MOST_PASSED 2
-
-/* By cache: how many threads have passed the first one of its queue. */
-static struct passes {
-	u32 count;
-} __attribute__((aligned(64))) passes[MAX_LLCS];
-
-/* The first thread of @dsq is passed once more; or it is taken, and the next one counts from 0. */
-static __always_inline void note_passed(u64 dsq, u32 count)
-{
-	passes[dsq & (MAX_LLCS - 1)].count = count;
-}
-
-/*
- * Take a thread of @dsq that @cpu ran before: what it works on is in that CPU's own caches. Its
- * virtual time must be within a slice of the first thread's, and it does not pass a thread that
- * moves data unless it does so too. Global, as head_vtime().
- */
-__weak __noinline bool take_back(s32 cpu, u64 dsq)
-{
-	u32 looked = 0, passed = passes[dsq & (MAX_LLCS - 1)].count;
-	u8 first_class = CLASS_NONE;
-	u64 most = 0;
-	struct task_struct *p;
-
-	if (passed >= MOST_PASSED || scx_bpf_dsq_nr_queued(dsq) < 2)
-		return false;
-	bpf_for_each (scx_dsq, p, dsq, 0) {
-		struct task_ctx *task = ctx_of(p);
-		u8 class = task ? task->queued_as : CLASS_NONE;
-
-		if (!looked) {
-			most = p->scx.dsq_vtime + place_settings.slice_ns;
-			first_class = class;
-		}
-		if (looked >= STAY_SCAN || time_before(most, p->scx.dsq_vtime))
-			break;
-		if (scx_bpf_task_cpu(p) == cpu && may_run_on(p, cpu) &&
-		    (class != CLASS_NONE || first_class == CLASS_NONE) &&
-		    scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
-			note_passed(dsq, looked ? passed + 1 : 0);
-			return true;
-		}
-		looked++;
-	}
-	return false;
-}
-
 /* Take from @dsq, the queue of a cache. */
 static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
 {
-	if (claimed)
-		return take_not_short(cpu, dsq, now);
-	if (take_back(cpu, dsq))
-		return true;
-	if (passes[dsq & (MAX_LLCS - 1)].count)
-		note_passed(dsq, 0);
-	return take(dsq);
+	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
 }
 
 /*

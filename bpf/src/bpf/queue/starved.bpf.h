@@ -28,15 +28,11 @@ static __always_inline void serve_next(struct bpf_iter_scx_dsq *it, struct task_
 				       struct task_ctx *task)
 {
 	s32 cpu = allowed(p, scx_bpf_task_cpu(p));
-	u32 clock = CLOCK_CPU | slot(cpu);
 
 	lift_clock(cpu);
 	scx_bpf_dsq_move_set_slice(it, STARVED_SLICE_NS);
-	scx_bpf_dsq_move_set_vtime(it, clock_at(clock)->vtime - 2 * place_settings.slice_ns);
-	if (!scx_bpf_dsq_move_vtime(it, p, DSQ_CPU | cpu, 0))
-		return;
-	note_clock(task, clock);
-	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+	if (requeue(it, p, task, DSQ_CPU | cpu, cpu, first_vtime(cpu)))
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
 
 static void feed(u64 dsq, u64 now)
