@@ -70,6 +70,13 @@ fn a_full_core_is_never_left_for_another_node() {
 }
 
 #[test]
+fn a_cpu_runs_a_quarter_faster_than_it_is_used() {
+    // SAFETY: no pointer is passed.
+    let speed = |used| unsafe { native_performance_for(used) };
+    assert_eq!([0, 400, 819, 820, FULL].map(speed), [0, 500, 1023, FULL, FULL]);
+}
+
+#[test]
 fn a_spilled_thread_does_not_fit_back_at_once() {
     // what saturated one core does not fit together, whichever way it is split
     for home in 0..=FULL {

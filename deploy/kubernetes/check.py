@@ -72,7 +72,7 @@ def unprivileged(daemonset):
     """Not privileged, two capabilities, and host paths only to read."""
     pod = daemonset["spec"]["template"]["spec"]
     added = {}
-    for container in pod["containers"]:
+    for container in pod["initContainers"] + pod["containers"]:
         context = container["securityContext"]
         assert context["privileged"] is False and context["allowPrivilegeEscalation"] is False
         assert context["readOnlyRootFilesystem"] is True
@@ -81,7 +81,8 @@ def unprivileged(daemonset):
         hosts = {volume["name"] for volume in pod["volumes"] if "hostPath" in volume}
         for mount in container["volumeMounts"]:
             assert mount["name"] not in hosts or mount["readOnly"] is True, mount
-    assert added == {"scheduler": ["BPF", "PERFMON"], "metrics": []}, added
+    both = ["BPF", "PERFMON"]
+    assert added == {"doctor": both, "scheduler": both, "metrics": []}, added
     assert not pod.get("hostPID") and not pod.get("hostIPC")
     # the container that package/guest.sh starts has the same
     bundle = json.loads((HERE / "container.json").read_text())

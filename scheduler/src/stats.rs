@@ -52,6 +52,8 @@ pub(crate) struct Metrics {
     pub(crate) rescued: u64,
     #[stat(desc = "Per-CPU kthreads that ran ahead of everything else")]
     pub(crate) kthreads: u64,
+    #[stat(desc = "Times the speed that a CPU needs, as the governor schedutil is told, changed")]
+    pub(crate) speed_hints: u64,
     #[stat(desc = "Cores newly claimed by long-flow threads")]
     pub(crate) claims: u64,
     #[stat(desc = "Cores newly reserved for short-flow threads")]
@@ -119,6 +121,7 @@ impl Metrics {
             stolen: n(c::steer_counter_CNT_STEAL),
             rescued: n(c::steer_counter_CNT_RESCUE),
             kthreads: n(c::steer_counter_CNT_KTHREAD),
+            speed_hints: n(c::steer_counter_CNT_HINT),
             claims: n(c::steer_counter_CNT_CLAIM),
             reserved: n(c::steer_counter_CNT_RESERVE),
             released: n(c::steer_counter_CNT_RELEASE),
@@ -135,7 +138,7 @@ impl Metrics {
         writeln!(
             out,
             "long home {} local {} remote {} unplaced {} spilled {} searches {} | short idle {} queued {} lent {} | \
-             none idle {} lent {} queued {} | pool {} | preempted {} stolen {} rescued {} kthreads {} | \
+             none idle {} lent {} queued {} | pool {} | preempted {} stolen {} rescued {} kthreads {} hints {} | \
              claims {} reserved {} released {} | steering followed {} stayed {} | flows long {} short {} | policy \
              reloads {} refusals {}",
             self.long_home,
@@ -155,6 +158,7 @@ impl Metrics {
             self.stolen,
             self.rescued,
             self.kthreads,
+            self.speed_hints,
             self.claims,
             self.reserved,
             self.released,

@@ -148,6 +148,7 @@ enum steer_counter {
 	CNT_STEAL,	       /* a CPU took work queued at another cache */
 	CNT_RESCUE,	       /* a thread that waited over lend_after_ns got an idle CPU */
 	CNT_KTHREAD,	       /* a per-CPU kthread ran ahead of everything */
+	CNT_HINT,	       /* a CPU was told to run faster or slower */
 	CNT_CLAIM,	       /* a core became a long-flow core */
 	CNT_RESERVE,	       /* a core was reserved for short-flow threads */
 	CNT_RELEASE,	       /* a core is no longer reserved: they need fewer, or the packets of

@@ -10,7 +10,7 @@
  *   short  → an idle CPU that is not claimed; else a CPU that runs a thread without traffic;
  *            else a queue.
  *   none   → an idle CPU, also a claimed one while its owner is away; else a queue.
- *   per-CPU kthreads (ksoftirqd, NAPI threads) → their CPU, ahead of all others.
+ *   per-CPU kthreads (ksoftirqd, bound NAPI threads) → their CPU, ahead of all others.
  *
  * Example: 2 nodes of 2 CPUs, NIC on node 1, two long flows L, four RPC threads S, one batch
  * thread N per node:
@@ -40,6 +40,8 @@
 #include "ground/swap.bpf.h"
 #include "hotplug.bpf.h"
 #include "place/free.bpf.h"
+#include "place/misplaced.bpf.h"
+#include "place/power.bpf.h"
 #include "place/target.bpf.h"
 #include "queue/balance.bpf.h"
 #include "queue/charge.bpf.h"
@@ -89,7 +91,7 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	    scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		cpu = prev_cpu;
 	else
-		cpu = pick_free_idle(p, prev_cpu, wake_flags);
+		cpu = pick_free_idle(p, prev_cpu, wake_flags, s.now);
 	if (cpu >= 0) {
 		count(s.class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
 		return decide(&s, cpu, WAKE_RUN);
@@ -162,6 +164,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 
 	note_waits_as(&s);
 	if (q.dsq < DSQ_LLC) {
+		lift_clock(q.cpu);
 		set_cpu_clock(p, s.task, q.cpu);
 	} else {
 		if (q.dsq < DSQ_POOL)
@@ -173,35 +176,12 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	announce(p, &s, &q);
 }
 
-/* Does @p, which runs on @cpu, belong elsewhere? By its packets it belongs on @target, if >= 0. */
-static __always_inline bool is_misplaced(const struct subject *s, s32 cpu, s32 target)
-{
-	if (target >= 0)
-		return target != cpu;
-	if (s->policy->pool)
-		return !is_in_pool(cpu, s->policy->pool);
-	return is_exclusive(cpu) || (s->class == CLASS_SHORT && is_claimed(cpu, s->now));
-}
-
-/* Place @p anew, which runs on @cpu, so that it keeps its claim. True if it must leave @cpu. */
-static bool place_running(struct task_struct *p, const struct subject *s, s32 cpu)
-{
-	s32 target = -1;
-
-	if (!s->task || is_pinned(p))
-		return false;
-	if (goes_by_packets(s))
-		target = place_by_packets(p, s->task, s->now);
-	return is_misplaced(s, cpu, target);
-}
-
 void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 {
 	u64 now = clock_now();
-	bool claimed = is_claimed(cpu, now);
+	bool claimed = is_claimed(cpu, now), own;
 	struct cpu_state *state = state_of(cpu);
 	struct subject s;
-	u64 vtime;
 
 	if (take_from_crowd(cpu, claimed, now))
 		return;
@@ -217,12 +197,16 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	limit_lag(prev, s.task);
-	if (state->clock == (CLOCK_CPU | slot(cpu)))
+	own = state->clock == (CLOCK_CPU | slot(cpu));
+	if (own)
 		lift_clock_for(cpu, prev->scx.dsq_vtime);
-	lift_clock(cpu);
-	vtime = vtime_told_by(llc_of(cpu), prev->scx.dsq_vtime, state->clock);
-	if (!is_furthest_behind(vtime, cpu) && take_own(cpu, claimed, now))
-		return;
+	if (!is_furthest_behind(prev->scx.dsq_vtime, state->clock, cpu)) {
+		if (take_own(cpu, claimed, now))
+			return;
+		/* those further behind may not run here */
+		if (own)
+			forgive_lead(cpu, prev->scx.dsq_vtime);
+	}
 	start_slice(state, prev, s.task, now);
 	scx_bpf_task_set_slice(prev, place_settings.slice_ns);
 }
@@ -245,6 +229,7 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	if ((s.class == CLASS_LONG || s.policy->pool || is_exclusive(cpu)) &&
 	    place_running(p, &s, cpu))
 		scx_bpf_task_set_slice(p, 0);
+	hint_performance(cpu, state, s.now);
 	look_for_crowd(cpu, state, s.now);
 	rescue_from(DSQ_CPU | cpu, cpu, s.now);
 	rescue_from(DSQ_LLC | llc_of(cpu), cpu, s.now);

@@ -14,6 +14,7 @@
 #include "ground/policy.bpf.h"
 #include "ground/pool.bpf.h"
 #include "place/load.bpf.h"
+#include "place/power.bpf.h"
 #include "place/reserve.bpf.h"
 #include "queue/balance.bpf.h"
 #include "queue/clock.bpf.h"
@@ -137,21 +138,42 @@ static void resettle_from(s32 cpu)
 	}
 }
 
+/* By how much NTP may slew CLOCK_MONOTONIC between two timers: 500 ppm of 20 ms. */
+#define SLEW_NS (10 * 1000ULL)
+
+static u64 clock_lead_ns; /* clock_now(), less CLOCK_MONOTONIC; 0: not known yet */
+
+/*
+ * The time, in a timer. On an idle CPU clock_now() may be that of the last update of the run
+ * queue's clock: 6.18.15 was 200 ms behind. CLOCK_MONOTONIC is right, but has been slewed for as
+ * long as the host is up. So it tells how much time has passed since the two last agreed.
+ */
+static u64 timer_now(void)
+{
+	u64 monotonic = bpf_ktime_get_ns(), lead = clock_now() - monotonic;
+
+	if (clock_lead_ns && time_before(lead, clock_lead_ns - SLEW_NS))
+		lead = clock_lead_ns - SLEW_NS;
+	clock_lead_ns = lead;
+	return monotonic + lead;
+}
+
 static int refresh_limits(void *map, int *key, struct upkeep_timer *timer)
 {
 	if (nr_limited)
-		refill_all(clock_now());
+		refill_all(timer_now());
 	bpf_timer_start(&timer->timer, LIMIT_REFRESH_NS, 0);
 	return 0;
 }
 
 static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 {
-	u64 now = clock_now();
+	u64 now = timer_now();
 	s32 cpu, llc;
 
 	if (refresh_cores(now))
 		reserve_cores(now);
+	average_use(now);
 	distribute_shares();
 	measure_crowds(now);
 	bpf_rcu_read_lock();

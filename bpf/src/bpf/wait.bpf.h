@@ -83,7 +83,7 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 		idle = pick_idle_in_pool(p, s->policy->pool, q->cpu);
 	} else if (q->dsq >= DSQ_LLC) {
 		note_waiting(llc_of(q->cpu));
-		idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0)
+		idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0, s->now)
 					       : pick_shared_idle(p, q->cpu);
 	}
 	if (idle >= 0)

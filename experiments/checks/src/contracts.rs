@@ -89,6 +89,25 @@ fn limited_before(bench: &mut Bench) -> Result<f64> {
     Ok((ran_then - ran) / 1e6 / (then - at))
 }
 
+/// A CPU that was idle and is now busy needs another speed, and schedutil is to be told.
+pub(super) fn speed(bench: &mut Bench) -> Result<()> {
+    bench.script("sleep 1")?;
+    let before = hints(bench)?;
+    bench.contend(3, &[], ["busy cpus=0"])?;
+    let told = hints(bench)? - before;
+    bench.figures = format!(": told {told:.0} times");
+    ensure!(told > 0.0, "the governor was told nothing");
+    bench.in_force()
+}
+
+/// How often a CPU was told how fast to run, since scx_steer was loaded.
+fn hints(bench: &mut Bench) -> Result<f64> {
+    let metric = "scx_steer_speed_hints_total ";
+    let said = bench.script("scx_steer metrics --socket /var/run/scx/root/stats --textfile /tmp/metrics; cat /tmp/metrics")?;
+    let value = said.lines().find_map(|line| line.strip_prefix(metric));
+    value.with_context(|| format!("no {metric}"))?.parse().context(metric)
+}
+
 /// A SCHED_FIFO hog takes CPU 2, and nothing throttles it, for so long that the kernel's watchdog
 /// ejects a scheduler (10 s, looked at every 5 s) if any thread waits for that CPU. Threads that may
 /// run elsewhere must do so.

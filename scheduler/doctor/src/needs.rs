@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::case::Unchecked;
 use crate::root::Root;
 
 /// include/uapi/linux/capability.h
@@ -10,6 +11,8 @@ const CAPABILITIES: [(u32, &str); 2] = [(38, "CAP_PERFMON"), (39, "CAP_BPF")];
 
 pub(crate) const BTF: &str = "sys/kernel/btf/vmlinux";
 pub(crate) const SCHED_EXT: &str = "sys/kernel/sched_ext";
+pub(crate) const REALTIME: &str = "sys/kernel/realtime";
+pub(crate) const ISOLATED: &str = "sys/devices/system/cpu/isolated";
 
 /// What the host below `root` lacks for tracing programs, each with the next step.
 pub fn missing_for_tracing(root: &Path) -> Vec<String> {
@@ -49,7 +52,23 @@ pub fn missing_for_sched_ext(root: &Path) -> Vec<String> {
             "another sched_ext scheduler is loaded: {other} (state {state}): stop it first"
         ));
     }
+    if matches!(root.value(REALTIME), Ok(Some(1))) {
+        missing.push(
+            "the kernel is a real-time kernel, which refuses sched_ext: boot one without PREEMPT_RT"
+                .into(),
+        );
+    }
+    if let Ok(Some(cpus)) = isolated(&root) {
+        missing.push(format!(
+            "CPUs {cpus} were isolated at boot, so the kernel refuses sched_ext: boot without isolcpus="
+        ));
+    }
     missing
+}
+
+/// The CPUs that were isolated from the scheduler at boot, if there are any.
+pub(crate) fn isolated(root: &Root) -> Result<Option<String>, Unchecked> {
+    root.value(ISOLATED)
 }
 
 /// Name of the sched_ext scheduler in force on the host below `root`.

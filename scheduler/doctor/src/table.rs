@@ -10,6 +10,7 @@ pub const TABLE: &[&Row] = &[
     // will it load
     &checks::kernel::NO_SCHED_EXT,
     &checks::kernel::PREEMPT_RT,
+    &checks::kernel::ISOLATED,
     &checks::kernel::JIT_OFF,
     &checks::kernel::LOCKDOWN,
     &checks::config::NO_BTF,

@@ -7,7 +7,7 @@ pub(super) type Row = (&'static str, &'static str, Option<&'static str>, &'stati
 
 /// One row for each field of the statistics. Rows of one name are neighbours, and the first has the
 /// help.
-pub(super) const DECISIONS: [Row; 26] = [
+pub(super) const DECISIONS: [Row; 27] = [
     ("long_home", "wakeups_home", Some("long"), "Wake-ups on the thread's NIC-local home CPU"),
     ("long_local", "wakeups_local", Some("long"), "Wake-ups on another NIC-local CPU"),
     ("long_remote", "wakeups_remote", Some("long"), "Wake-ups on a home CPU far from the NIC"),
@@ -35,6 +35,12 @@ pub(super) const DECISIONS: [Row; 26] = [
     ("stolen", "stolen", None, "Threads taken from the queue of another cache"),
     ("rescued", "rescued", None, "Threads that got an idle CPU because they had waited too long"),
     ("kthreads", "kthreads", None, "Per-CPU kthreads that ran ahead of everything else"),
+    (
+        "speed_hints",
+        "speed_hints",
+        None,
+        "Times the speed that a CPU needs, as the governor schedutil is told, changed",
+    ),
     ("claims", "claims", None, "Cores newly claimed by long-flow threads"),
     ("reserved", "reservations", None, "Cores newly reserved for short-flow threads"),
     ("released", "releases", None, "Reserved cores given back"),

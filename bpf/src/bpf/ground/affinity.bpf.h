@@ -16,9 +16,20 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 	return p->nr_cpus_allowed == 1 || is_migration_disabled(p);
 }
 
+/*
+ * Is @p a kernel thread that does the work of its CPU, such as ksoftirqd? A worker of a work queue
+ * works for others, for as long as that takes, so it has its share like any other thread.
+ */
 static __always_inline bool is_per_cpu_kthread(const struct task_struct *p)
 {
-	return p->flags & PF_KTHREAD && p->nr_cpus_allowed == 1;
+	return p->flags & PF_KTHREAD && !(p->flags & PF_WQ_WORKER) && p->nr_cpus_allowed == 1;
+}
+
+/* Does @p process packets (threaded NAPI, which names it napi/DEVICE-ID)? */
+static __always_inline bool is_napi_thread(const struct task_struct *p)
+{
+	return p->flags & PF_KTHREAD && p->comm[0] == 'n' && p->comm[1] == 'a' &&
+	       p->comm[2] == 'p' && p->comm[3] == 'i' && p->comm[4] == '/';
 }
 
 /* @cpu if @p may use it, else another CPU that it may use. */

@@ -35,6 +35,9 @@ struct cpu_state {
 	u32 short_load_1024ths; /* of short-flow threads: load.bpf.h */
 	u64 taken_mark_ns; /* `started_ns` when a thread of a higher class was last seen: load.bpf.h
 			    */
+	u64 used_mark_ns; /* time that was not idle when `used_1024ths` was averaged: power.bpf.h */
+	u16 used_1024ths; /* how much of the CPU is used: power.bpf.h */
+	u16 saved_1024ths; /* of full speed, what the governor was told to save: power.bpf.h */
 	bool taken;	   /* such a thread keeps the CPU from ours: load.bpf.h */
 } __attribute__((aligned(64)));
 
@@ -54,14 +57,14 @@ static __always_inline bool is_taken(s32 cpu)
 }
 
 /*
- * @p runs on @state's CPU, as a thread of @class or as a per-CPU kthread, which no thread may
- * preempt. Long-flow threads make load, and so do ksoftirqd and its like: the kernel does not
- * account their time as softirq.
+ * @p runs on @state's CPU, as a thread of @class or as a kernel thread that no thread may preempt.
+ * Long-flow threads make load, and so do such kernel threads: the kernel does not account the time
+ * of ksoftirqd and NAPI threads as softirq.
  */
 static __always_inline void note_class(struct cpu_state *state, const struct task_struct *p,
 				       u8 class)
 {
-	bool kthread = is_per_cpu_kthread(p);
+	bool kthread = is_per_cpu_kthread(p) || is_napi_thread(p);
 
 	state->class = kthread ? NR_CLASSES : class;
 	state->makes_load = kthread || class == CLASS_LONG;

@@ -9,8 +9,14 @@
 #include "ground/pool.bpf.h"
 #include "place/cores.bpf.h"
 
+/* May @p use @cpu, and is that CPU free? */
+static bool is_free_for(const struct task_struct *p, s32 cpu, u64 now)
+{
+	return !is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu);
+}
+
 /* An idle free CPU. Takes it out of the idle set; < 0 if there is none. */
-static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags, u64 now)
 {
 	struct bpf_cpumask *mask;
 	s32 cpu = -ENOENT;
@@ -25,13 +31,17 @@ static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 	mask = free_cpus;
 	if (mask)
 		cpu = scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, cast_mask(mask), 0);
+	/*
+	 * On SMT machines, the search prefers an idle core on another node to a CPU whose sibling
+	 * is busy. The thread stays near its data, and the kick puts the other CPU back into the
+	 * set.
+	 */
+	if (cpu >= 0 && llc_of(cpu) != llc_of(prev_cpu) && is_free_for(p, prev_cpu, now) &&
+	    scx_bpf_test_and_clear_cpu_idle(prev_cpu)) {
+		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		return prev_cpu;
+	}
 	return cpu;
-}
-
-/* May @p use @cpu, and is that CPU free? */
-static bool is_free_for(const struct task_struct *p, s32 cpu, u64 now)
-{
-	return !is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu);
 }
 
 /* A free CPU that @p may use, busy or not: @cpu if possible; or < 0. */

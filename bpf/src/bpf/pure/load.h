@@ -16,6 +16,17 @@ static inline u32 load_update(u32 load, u64 busy_ns, u64 window_ns)
 	return (load + (now < LOAD_FULL ? now : LOAD_FULL)) / 2;
 }
 
+/*
+ * The speed that a CPU needs, in 1024ths, of which @used are used on average: a quarter more than
+ * it uses, as schedutil's (map_util_perf, kernel/sched/cpufreq_schedutil.c, 6.6).
+ */
+static inline u32 performance_for(u32 used)
+{
+	u32 wanted = used + used / 4;
+
+	return wanted < LOAD_FULL ? wanted : LOAD_FULL;
+}
+
 /* Too much for one core: a long-flow thread should leave its softirq. */
 static inline bool load_saturates(u32 load)
 {

@@ -114,6 +114,11 @@ bool native_is_more_crowded(u64 weight, u64 own_weight, u32 own_cpus, u64 thread
 	return is_more_crowded(weight, own_weight, own_cpus, thread_weight);
 }
 
+u32 native_performance_for(u32 used)
+{
+	return performance_for(used);
+}
+
 bool native_load_saturates(u32 load)
 {
 	return load_saturates(load);

@@ -49,6 +49,7 @@ u64 native_weight_average(u64 average, u64 now);
 u64 native_quota_chunk(u64 quota_ns);
 s64 native_quota_granted(s64 pool, s64 chunk);
 s64 native_quota_refilled(s64 pool, u64 quota_ns, u64 burst_ns, u64 periods);
+u32 native_performance_for(u32 used);
 bool native_load_saturates(u32 load);
 bool native_load_has_room(u32 load);
 bool native_loads_fit_together(u32 home, u32 thread);

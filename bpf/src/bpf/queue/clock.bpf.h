@@ -62,17 +62,17 @@ static __always_inline u64 lifted(u64 vtime, u32 number)
 }
 
 /*
- * @vtime is told by clock @from; tell it by clock @to. Global, so that the verifier walks it once
- * and not for each caller.
+ * @vtime is told by clock @from; tell it by clock @to. It stays within MOST_LAG of the clock also
+ * under the same cache: a long-flow thread that had its core to itself, and was ahead by much, does
+ * not wait for long among others once its flow has ended. Global, so that the verifier walks it
+ * once and not for each caller.
  */
 __weak __noinline u64 vtime_between(u64 vtime, u32 from, u32 to)
 {
 	u32 from_cache = cache_clock(from), to_cache = cache_clock(to);
 
-	vtime = lifted(vtime, from);
-	if (from_cache != to_cache)
-		vtime = vtime_by(vtime, clock_at(from_cache)->vtime, clock_at(to_cache)->vtime,
-				 place_settings.slice_ns);
+	vtime = vtime_by(lifted(vtime, from), clock_at(from_cache)->vtime,
+			 clock_at(to_cache)->vtime, place_settings.slice_ns);
 	return vtime - clock_at(to)->lift;
 }
 
@@ -121,6 +121,16 @@ static void lift_clock_for(s32 cpu, u64 vtime)
 		own->lift = least - vtime;
 	else if (time_before(most, vtime + own->lift))
 		own->lift = most - vtime;
+}
+
+/* A thread with @vtime, by the clock of @cpu's queue, owes the threads under the cache nothing. */
+static void forgive_lead(s32 cpu, u64 vtime)
+{
+	struct clock *own = clock_at(CLOCK_CPU | slot(cpu));
+	u64 cache = clock_at(llc_of(cpu))->vtime;
+
+	if (time_before(cache, vtime + own->lift))
+		own->lift = cache - vtime;
 }
 
 /* By the clock of @cpu's queue: a virtual time before that of all threads which @cpu serves. */

@@ -86,16 +86,17 @@ static __always_inline bool take(u64 dsq)
 /* Lift the clock of @cpu's queue for the thread that is first there. */
 static void lift_clock(s32 cpu)
 {
-	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(DSQ_CPU | cpu);
+	struct task_struct *p = NULL;
 
+	if (scx_bpf_dsq_nr_queued(DSQ_CPU | cpu))
+		p = __COMPAT_scx_bpf_dsq_peek(DSQ_CPU | cpu);
 	if (p)
 		lift_clock_for(cpu, p->scx.dsq_vtime);
 }
 
-/* From now on, the clock of @cpu's queue tells the virtual time of @p, which is to wait there. */
+/* From now on, the clock of @cpu's queue tells the virtual time of @p. */
 static void set_cpu_clock(struct task_struct *p, struct task_ctx *task, s32 cpu)
 {
-	lift_clock(cpu);
 	set_clock(p, task, CLOCK_CPU | slot(cpu));
 	limit_lag(p, task);
 	lift_clock_for(cpu, p->scx.dsq_vtime);
@@ -116,14 +117,19 @@ static __always_inline bool requeue(struct bpf_iter_scx_dsq *it, struct task_str
 }
 
 /*
- * The virtual time of the first thread of @dsq, by the clock of @cpu; or ~0. Global, so that the
- * verifier walks it once and not for each caller.
+ * The virtual time of the first thread of @dsq, by the clock of @cpu's cache; or ~0. If @dsq is the
+ * CPU's own, its clock is lifted first. Global, so that the verifier walks it once and not for each
+ * caller.
  */
 __weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
 
-	return p ? vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, clock_of_queue(dsq, cpu)) : ~0ULL;
+	if (!p)
+		return ~0ULL;
+	if (kind_of(dsq) == DSQ_CPU)
+		lift_clock_for(cpu, p->scx.dsq_vtime);
+	return vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, clock_of_queue(dsq, cpu));
 }
 
 /* At how many threads of a queue a claimed CPU looks for one that it may run. */
@@ -208,8 +214,6 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 
 	if (!scx_bpf_dsq_nr_queued(own))
 		own = 0;
-	if (own && waits)
-		lift_clock(cpu);
 	if (cpu_pools[slot(cpu)].pools)
 		own = first_with_pools(cpu, own);
 	if (waits && (!own || time_before(head_vtime(shared, cpu), head_vtime(own, cpu))) &&
@@ -223,21 +227,25 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 	return own && waits && take_shared(cpu, shared, claimed, now);
 }
 
-/* Is @vtime, by the clock of @cpu, further behind than all threads of @dsq? 0: no queue. */
-static bool is_behind(u64 vtime, u64 dsq, s32 cpu)
+/*
+ * Is @vtime, told by @clock, further behind than all threads in the queues that @cpu serves first?
+ * To compare with the CPU's own queue may lift its clock, so @vtime is told by the cache's only
+ * after that.
+ */
+static bool is_furthest_behind(u64 vtime, u32 clock, s32 cpu)
 {
-	return !dsq || !scx_bpf_dsq_nr_queued(dsq) || time_before(vtime, head_vtime(dsq, cpu));
-}
+	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu), head;
 
-/* ... than all threads in the queues that @cpu serves first? */
-static bool is_furthest_behind(u64 vtime, s32 cpu)
-{
-	u64 own = DSQ_CPU | cpu;
-
+	if (!scx_bpf_dsq_nr_queued(own))
+		own = 0;
 	if (cpu_pools[slot(cpu)].pools)
-		own = first_with_pools(cpu, scx_bpf_dsq_nr_queued(own) ? own : 0);
-	return is_behind(vtime, own, cpu) &&
-	       (is_exclusive(cpu) || is_behind(vtime, DSQ_LLC | llc_of(cpu), cpu));
+		own = first_with_pools(cpu, own);
+	head = own ? head_vtime(own, cpu) : 0;
+	vtime = vtime_told_by(llc_of(cpu), vtime, clock);
+	if (own && !time_before(vtime, head))
+		return false;
+	return is_exclusive(cpu) || !scx_bpf_dsq_nr_queued(shared) ||
+	       time_before(vtime, head_vtime(shared, cpu));
 }
 
 /* Take work of other caches, for a CPU that has none of its own. */

@@ -2,14 +2,13 @@
 
 use crate::case::{Case, Checked};
 use crate::host::Host;
-use crate::needs::SCHED_EXT;
+use crate::needs::{self, SCHED_EXT, isolated};
 use crate::row::{Area, Row, Severity};
 
 /// The first kernel with all that scx_steer uses.
 const OLDEST: (u32, u32) = (6, 16);
 
 const RELEASE: &str = "proc/sys/kernel/osrelease";
-const REALTIME: &str = "sys/kernel/realtime";
 const JIT: &str = "proc/sys/net/core/bpf_jit_enable";
 const LOCKDOWN_FILE: &str = "sys/kernel/security/lockdown";
 
@@ -47,7 +46,25 @@ pub(crate) const PREEMPT_RT: Row = Row {
     source: "kernel/sched/ext.c",
     fix: "",
     undo: "",
-    check: |host| switched(host, REALTIME, "1", Case::host()),
+    check: |host| switched(host, needs::REALTIME, "1", Case::host()),
+};
+
+pub(crate) const ISOLATED: Row = Row {
+    id: "cpus-isolated-at-boot",
+    area: Area::Load,
+    severity: Severity::Error,
+    title: "CPUs were isolated from the scheduler at boot (isolcpus=).",
+    looks: "/sys/devices/system/cpu/isolated: the CPUs, if there are any.",
+    why: "The kernel then refuses every sched_ext scheduler with EINVAL. Take `isolcpus=` from the \
+          kernel's command line, and boot again; a policy with an exclusive pool keeps other threads \
+          off CPUs too (`scx_steer policy example`).",
+    source: "kernel/sched/ext.c: Not compatible with \"isolcpus=\" domain isolation",
+    fix: "",
+    undo: "",
+    check: |host| {
+        let Some(cpus) = isolated(&host.root)? else { return Ok(Vec::new()) };
+        Ok(vec![Case::host().saw(needs::ISOLATED, cpus)])
+    },
 };
 
 pub(crate) const JIT_OFF: Row = Row {
