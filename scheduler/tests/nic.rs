@@ -2,39 +2,59 @@
 //! what a user sees who gives it bad input. Needs root; without, the tests print that and pass.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use std::ops::Deref;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use predicates::{prelude::*, str::contains};
 
-mod pair;
-use pair::Pair;
-
-/// The pair, and the commands that these tests run there.
-struct Host(Pair);
-
-impl Deref for Host {
-    type Target = Pair;
-
-    fn deref(&self) -> &Pair {
-        &self.0
-    }
+/// A network namespace with the pair v0, v1 of four queues each, and a folder for the journal.
+struct Host {
+    name: String,
+    folder: tempfile::TempDir,
 }
 
 impl Host {
-    fn new(test: &str) -> Option<Self> {
-        Pair::new(test).map(Self)
+    /// `None` without root or `ip`, which is said.
+    fn new(test: &str) -> Option<Host> {
+        let name = format!("steer-{test}-{}", std::process::id());
+        let added = Command::new("ip").args(["netns", "add", &name]).output();
+        if !added.is_ok_and(|output| output.status.success()) {
+            println!("skipped: needs root and ip (iproute2) for network namespaces");
+            return None;
+        }
+        let host = Host { name, folder: tempfile::tempdir().unwrap() };
+        host.add_pair();
+        Some(host)
     }
 
-    fn run(&self, words: &[&str]) -> Output {
-        self.command(words).output().unwrap()
+    fn add_pair(&self) {
+        let queues = ["numrxqueues", "4", "numtxqueues", "4"];
+        let pair = ["ip", "link", "add", "v0"].iter().chain(&queues);
+        let peer = ["type", "veth", "peer", "name", "v1"].iter().chain(&queues);
+        let words: Vec<&str> = pair.chain(peer).copied().collect();
+        assert!(self.run(&[], &words).status.success());
     }
 
-    /// `scx_steer nic`, with numbers for variables of its environment.
-    fn nic(&self, environment: &[(&str, u32)], words: &[&str]) -> Output {
+    fn run(&self, environment: &[(&str, u32)], words: &[&str]) -> Output {
         let variables = environment.iter().map(|(name, value)| (*name, value.to_string()));
-        self.0.nic(words).envs(variables).output().unwrap()
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name]).args(words).envs(variables);
+        command.output().unwrap()
+    }
+
+    fn shell(&self, line: &str) -> String {
+        let output = self.run(&[], &["sh", "-c", line]);
+        assert!(output.status.success(), "{line}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// `scx_steer nic` with the journal in this host's folder.
+    fn nic(&self, environment: &[(&str, u32)], words: &[&str]) -> Output {
+        let journal = self.folder.path().display().to_string();
+        let program = [env!("CARGO_BIN_EXE_scx_steer"), "nic"];
+        let mut all: Vec<&str> = program.iter().chain(words).copied().collect();
+        all.extend(["--journal", &journal]);
+        self.run(environment, &all)
     }
 
     fn align(&self, environment: &[(&str, u32)]) -> Output {
@@ -44,10 +64,20 @@ impl Host {
     /// All settings of v0, as JSON.
     fn status(&self) -> serde_json::Value {
         let program = env!("CARGO_BIN_EXE_scx_steer");
-        let output = self.run(&[program, "nic", "status", "v0", "--json"]);
+        let output = self.run(&[], &[program, "nic", "status", "v0", "--json"]);
         assert!(output.status.success(), "{output:?}");
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         report["nics"].clone()
+    }
+
+    fn has_journal(&self) -> bool {
+        self.folder.path().join("journal").exists()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
     }
 }
 
@@ -133,7 +163,7 @@ fn what_somebody_else_sets_stays() {
     host.shell("echo 5 > /sys/class/net/v0/queues/rx-0/rps_flow_cnt");
     host.shell("echo 3 > /sys/class/net/v0/queues/rx-0/rps_cpus");
     let refused = complaint(&host.align(&[]));
-    assert!(refused.contains("v0 rx-0 RPS was changed by another program"), "{refused}");
+    assert!(refused.contains("another program changed v0 rx-0 RPS"), "{refused}");
     says(&host.nic(&[], &["restore"]), "v0 rx-0 RPS: is CPU 0-1");
     let after = host.status();
     assert_eq!(after[0]["rx"][0]["rps"], "0-1");
@@ -146,7 +176,7 @@ fn a_device_that_left_took_its_settings_with_it() {
     let Some(host) = Host::new("gone") else { return };
     says(&host.align(&[]), "settings written");
     host.shell("ip link del v0");
-    host.plug();
+    host.add_pair();
     host.shell("echo 3 > /sys/class/net/v0/queues/rx-0/rps_cpus");
     let fresh = host.status();
     says(&host.nic(&[], &["restore"]), "v0 channels: its device left");
@@ -181,7 +211,7 @@ fn a_journal_that_cannot_be_written_prevents_every_change() {
         "mount -t tmpfs -o size=4k none {folder} && cat /dev/zero > {folder}/filler 2>/dev/null; \
          {program} nic apply v0 --mode align --cpus 0 --journal {folder}"
     );
-    let output = host.run(&["unshare", "-m", "sh", "-c", &line]);
+    let output = host.run(&[], &["unshare", "-m", "sh", "-c", &line]);
     assert!(complaint(&output).contains("cannot keep the journal"), "{output:?}");
     assert_eq!(host.status(), before);
 }
@@ -194,7 +224,7 @@ fn only_one_changes_settings_at_a_time() {
     let program = env!("CARGO_BIN_EXE_scx_steer");
     let folder = host.folder.path().display();
     let line = format!("{program} nic restore --journal {folder}");
-    let output = host.run(&["flock", &lock.display().to_string(), "sh", "-c", &line]);
+    let output = host.run(&[], &["flock", &lock.display().to_string(), "sh", "-c", &line]);
     assert!(complaint(&output).contains("another scx_steer (process 4711) changes host settings"));
 }
 
@@ -204,14 +234,14 @@ fn bad_input_gets_one_message() {
     for (words, message) in [
         (&["plan", "nope", "--mode", "align"][..], "no network interface nope here"),
         (&["plan", "v0", "--mode", "align"], "it is unknown which CPUs are near it"),
-        (&["plan", "v0", "--mode", "rfs", "--cpus", "0"], "not to be seen in this network"),
+        (&["plan", "v0", "--mode", "rfs", "--cpus", "0"], "cannot be seen from this network"),
         (&["plan", "v0", "--mode", "arfs", "--cpus", "0"], "takes no ntuple filters"),
         (&["plan", "v0", "--mode", "align", "--cpus", "4000"], "none of the CPUs 4000 is online"),
         (&["plan", "--mode", "align"], "no network interface with a device behind it"),
     ] {
         let program = env!("CARGO_BIN_EXE_scx_steer");
         let all: Vec<&str> = [program, "nic"].iter().chain(words).copied().collect();
-        let said = complaint(&host.run(&all));
+        let said = complaint(&host.run(&[], &all));
         assert!(contains(message).eval(&said), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
@@ -237,7 +267,7 @@ fn devices_say_which_modes_they_cannot_have() {
         for (mode, refusal) in [("align", align), ("arfs", arfs), ("busy-poll", busy_poll)] {
             let program = env!("CARGO_BIN_EXE_scx_steer");
             let words = [program, "nic", "plan", device, "--mode", mode, "--cpus", "0-1"];
-            let output = host.run(&words);
+            let output = host.run(&[], &words);
             match refusal {
                 "" => assert!(output.status.success(), "{device} {mode}: {output:?}"),
                 refusal => {

@@ -4,39 +4,46 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-mod pair;
-use pair::Pair;
-
 const PROGRAM: &str = env!("CARGO_BIN_EXE_scx_steer");
 const RPS: &str = "/sys/class/net/v0/queues/rx-0/rps_cpus";
 const ALIGN: &str = "[nic.v0]\nmode = \"align\"\ncpus = \"0\"\n";
 
-/// The pair, up, with a host file in its folder.
-struct Host(Pair);
-
-impl Deref for Host {
-    type Target = Pair;
-
-    fn deref(&self) -> &Pair {
-        &self.0
-    }
+/// A namespace with the pair v0, v1 of four queues each, a folder for the journal, a host file.
+struct Host {
+    name: String,
+    folder: tempfile::TempDir,
 }
 
 impl Host {
-    fn new(test: &str) -> Option<Self> {
-        let host = Self(Pair::new(test)?);
-        host.set_up();
+    /// `None` without root or `ip`, which is said.
+    fn new(test: &str) -> Option<Host> {
+        let name = format!("steer-{test}-{}", std::process::id());
+        let added = Command::new("ip").args(["netns", "add", &name]).output();
+        if !added.is_ok_and(|output| output.status.success()) {
+            println!("skipped: needs root and ip (iproute2) for network namespaces");
+            return None;
+        }
+        let host = Host { name, folder: tempfile::tempdir().unwrap() };
+        host.plug();
         Some(host)
     }
 
-    fn set_up(&self) {
+    fn plug(&self) {
+        let queues = "numrxqueues 4 numtxqueues 4";
+        self.shell(&format!("ip link add v0 {queues} type veth peer name v1 {queues}"));
         self.shell(&format!("ip link set v1 up; ip link set v0 up; echo 3 > {RPS}"));
+    }
+
+    fn shell(&self, line: &str) -> String {
+        let words = ["netns", "exec", &self.name, "sh", "-c", line];
+        let output = Command::new("ip").args(words).output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
     fn file(&self) -> PathBuf {
@@ -50,16 +57,19 @@ impl Host {
         fs::rename(new, self.file()).unwrap();
     }
 
-    /// `scx_steer nic`.
-    fn nic(&self, words: &[&str]) -> Command {
-        let mut command = self.0.nic(words);
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, PROGRAM, "nic"]).args(words);
+        command.arg("--journal").arg(self.folder.path());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
     fn daemon(&self) -> Daemon {
-        let file = self.file().display().to_string();
-        let mut child = self.nic(&["daemon", "--host", &file]).spawn().unwrap();
+        let mut child = self
+            .command(&["daemon", "--host", &self.file().display().to_string()])
+            .spawn()
+            .unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         Daemon { child, log, said: String::new() }
     }
@@ -68,6 +78,16 @@ impl Host {
     fn now(&self) -> (String, String) {
         let channels = self.shell("ethtool -l v0 | grep RX: | tail -n1");
         (channels.trim_start_matches("RX:").trim().to_owned(), self.shell(&format!("cat {RPS}")))
+    }
+
+    fn has_journal(&self) -> bool {
+        self.folder.path().join("journal").exists()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
     }
 }
 
@@ -116,7 +136,7 @@ fn a_mode_is_in_force_until_the_daemon_ends() {
     let mut daemon = host.daemon();
     daemon.says("NIC v0: mode align is in force, ");
     assert_eq!(host.now(), aligned());
-    let other = host.nic(&["apply", "v0", "--mode", "align", "--cpus", "0"]).output().unwrap();
+    let other = host.command(&["apply", "v0", "--mode", "align", "--cpus", "0"]).output().unwrap();
     let said = String::from_utf8(other.stderr).unwrap();
     assert!(said.contains("another scx_steer (process"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -133,10 +153,10 @@ fn on_exit_keep_leaves_it_until_restore() {
     daemon.says("is in force, ");
     daemon.end(Signal::TERM);
     assert_eq!(host.now(), aligned());
-    let after = host.nic(&["restore", "--after-daemon"]).output().unwrap();
+    let after = host.command(&["restore", "--after-daemon"]).output().unwrap();
     assert!(after.status.success(), "{after:?}");
     assert_eq!(host.now(), aligned(), "its host file wants it kept");
-    assert!(host.nic(&["restore"]).output().unwrap().status.success());
+    assert!(host.command(&["restore"]).output().unwrap().status.success());
     assert_eq!(host.now(), before());
 }
 
@@ -159,7 +179,7 @@ fn what_a_killed_daemon_left_goes_back_at_the_next_start_or_by_restore() {
     let mut daemon = host.daemon();
     daemon.says("is in force, ");
     daemon.end(Signal::KILL);
-    let after = host.nic(&["restore", "--after-daemon"]).output().unwrap();
+    let after = host.command(&["restore", "--after-daemon"]).output().unwrap();
     assert!(after.status.success(), "{after:?}");
     assert_eq!(host.now(), before());
 }
@@ -200,7 +220,6 @@ fn a_mode_is_set_again_after_the_link_the_channels_or_the_nic_itself() {
     assert_eq!(host.now(), aligned());
     host.shell("ip link del v0");
     host.plug();
-    host.set_up();
     daemon.says("its mode align is set again");
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(host.now(), aligned());
@@ -214,7 +233,7 @@ fn what_cannot_be_had_is_said_and_changes_nothing() {
     for (nic, mode, message) in [
         ("nope", "align", "NIC nope: there is no such network interface here; there are: v0, v1"),
         ("v0", "arfs", "v0 cannot have the mode arfs: its driver takes no ntuple filters"),
-        ("v0", "rfs", "v0 cannot have the mode rfs: the RFS table is the host's"),
+        ("v0", "rfs", "v0 cannot have the mode rfs: the RFS table belongs to the host"),
     ] {
         host.write(&format!("[nic.{nic}]\nmode = \"{mode}\"\ncpus = \"0\"\n"));
         let mut daemon = host.daemon();

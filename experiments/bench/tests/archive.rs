@@ -42,6 +42,7 @@ fn an_archived_demo_is_small_and_reads_as_before() {
     let said = String::from_utf8(output.stdout).unwrap();
     let files = [
         "README.md",
+        "SHA256SUMS",
         "iperf3.json",
         "iperf3.samples.jsonl.gz",
         "result.json",
