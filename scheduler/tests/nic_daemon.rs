@@ -6,12 +6,17 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_scx_steer");
 const RPS: &str = "/sys/class/net/v0/queues/rx-0/rps_cpus";
 const ALIGN: &str = "[nic.v0]\nmode = \"align\"\ncpus = \"0\"\n";
+
+/// A daemon is killed after this long, so that a test which waits for a message fails.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A namespace with the pair v0, v1 of four queues each, a folder for the journal, a host file.
 struct Host {
@@ -71,6 +76,11 @@ impl Host {
             .spawn()
             .unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
+        let pid = Pid::from_child(&child);
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            let _ = kill_process(pid, Signal::KILL);
+        });
         Daemon { child, log, said: String::new() }
     }
 

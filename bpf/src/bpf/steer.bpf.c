@@ -179,7 +179,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 {
 	u64 now = clock_now();
-	bool claimed = is_claimed(cpu, now), own;
+	bool claimed = is_claimed(cpu, now);
 	struct cpu_state *state = state_of(cpu);
 	struct subject s;
 
@@ -197,16 +197,11 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	limit_lag(prev, s.task);
-	own = state->clock == (CLOCK_CPU | slot(cpu));
-	if (own)
+	if (state->clock == (CLOCK_CPU | slot(cpu)))
 		lift_clock_for(cpu, prev->scx.dsq_vtime);
-	if (!is_furthest_behind(prev->scx.dsq_vtime, state->clock, cpu)) {
-		if (take_own(cpu, claimed, now))
-			return;
-		/* those further behind may not run here */
-		if (own)
-			forgive_lead(cpu, prev->scx.dsq_vtime);
-	}
+	if (!is_furthest_behind(prev->scx.dsq_vtime, state->clock, cpu) &&
+	    take_own(cpu, claimed, now))
+		return;
 	start_slice(state, prev, s.task, now);
 	scx_bpf_task_set_slice(prev, place_settings.slice_ns);
 }

@@ -123,16 +123,6 @@ static void lift_clock_for(s32 cpu, u64 vtime)
 		own->lift = most - vtime;
 }
 
-/* A thread with @vtime, by the clock of @cpu's queue, owes the threads under the cache nothing. */
-static void forgive_lead(s32 cpu, u64 vtime)
-{
-	struct clock *own = clock_at(CLOCK_CPU | slot(cpu));
-	u64 cache = clock_at(llc_of(cpu))->vtime;
-
-	if (time_before(cache, vtime + own->lift))
-		own->lift = cache - vtime;
-}
-
 /* By the clock of @cpu's queue: a virtual time before that of all threads which @cpu serves. */
 static u64 first_vtime(s32 cpu)
 {
