@@ -87,8 +87,7 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	}
 
 	/* runs are short: warm caches are worth more than a core of its own (SMT) */
-	if (s.class == CLASS_SHORT && is_free_for(p, prev_cpu, s.now) &&
-	    scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+	if (s.class == CLASS_SHORT && take_free_idle(p, prev_cpu, s.now))
 		cpu = prev_cpu;
 	else
 		cpu = pick_free_idle(p, prev_cpu, wake_flags, s.now);
@@ -197,8 +196,6 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	limit_lag(prev, s.task);
-	if (state->clock == (CLOCK_CPU | slot(cpu)))
-		lift_clock_for(cpu, prev->scx.dsq_vtime);
 	if (!is_furthest_behind(prev->scx.dsq_vtime, state->clock, cpu) &&
 	    take_own(cpu, claimed, now))
 		return;

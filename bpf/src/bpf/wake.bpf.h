@@ -147,15 +147,15 @@ const volatile bool local_may_strand;
 static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wake, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
-	bool pinned = is_pinned(p);
+	bool pinned = is_pinned(p), by_own_queue = wake == WAKE_RUN && local_may_strand && !pinned;
 
 	if (wake < WAKE_RUN)
 		return false;
-	if (pinned || (wake == WAKE_RUN && local_may_strand))
+	if (pinned || by_own_queue)
 		set_cpu_clock(p, task, cpu);
 	else
 		set_clock(p, task, llc_of(cpu));
-	if (wake == WAKE_RUN && local_may_strand && !pinned) {
+	if (by_own_queue) {
 		scx_bpf_dsq_insert_vtime(p, DSQ_CPU | cpu, place_settings.slice_ns,
 					 p->scx.dsq_vtime, enq_flags);
 		return true;

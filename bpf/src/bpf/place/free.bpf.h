@@ -15,6 +15,12 @@ static bool is_free_for(const struct task_struct *p, s32 cpu, u64 now)
 	return !is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu);
 }
 
+/* Take @cpu out of the idle set, if it is there, free, and open to @p. */
+static bool take_free_idle(const struct task_struct *p, s32 cpu, u64 now)
+{
+	return is_free_for(p, cpu, now) && scx_bpf_test_and_clear_cpu_idle(cpu);
+}
+
 /* An idle free CPU. Takes it out of the idle set; < 0 if there is none. */
 static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags, u64 now)
 {
@@ -36,8 +42,7 @@ static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags, u
 	 * is busy. The thread stays near its data, and the kick puts the other CPU back into the
 	 * set.
 	 */
-	if (cpu >= 0 && llc_of(cpu) != llc_of(prev_cpu) && is_free_for(p, prev_cpu, now) &&
-	    scx_bpf_test_and_clear_cpu_idle(prev_cpu)) {
+	if (cpu >= 0 && llc_of(cpu) != llc_of(prev_cpu) && take_free_idle(p, prev_cpu, now)) {
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		return prev_cpu;
 	}

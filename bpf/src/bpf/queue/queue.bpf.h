@@ -229,13 +229,15 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 
 /*
  * Is @vtime, told by @clock, further behind than all threads in the queues that @cpu serves first?
- * To compare with the CPU's own queue may lift its clock, so @vtime is told by the cache's only
- * after that.
+ * If @clock is that of the CPU's own queue, it is lifted first, also for @vtime. So @vtime is told
+ * by the cache's only after that.
  */
 static bool is_furthest_behind(u64 vtime, u32 clock, s32 cpu)
 {
 	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu), head;
 
+	if (clock == (CLOCK_CPU | slot(cpu)))
+		lift_clock_for(cpu, vtime);
 	if (!scx_bpf_dsq_nr_queued(own))
 		own = 0;
 	if (cpu_pools[slot(cpu)].pools)
