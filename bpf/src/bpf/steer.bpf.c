@@ -182,6 +182,9 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 	struct cpu_state *state = state_of(cpu);
 	struct subject s;
 
+	/* the kernel asks an idle CPU for a thread even if a real-time thread woke it */
+	if (!prev && strands_at(cpu))
+		return;
 	if (take_from_crowd(cpu, claimed, now))
 		return;
 	if (!prev || !(prev->scx.flags & SCX_TASK_QUEUED)) {

@@ -143,13 +143,22 @@ static enum wake take_decision(struct task_ctx *task, s32 cpu)
  */
 const volatile bool local_may_strand;
 
+/* Would a thread in @cpu's local queue be lost now? Deadline threads leave before it matters. */
+static __always_inline bool strands_at(s32 cpu)
+{
+	const struct rq *rq = local_may_strand ? bpf_per_cpu_ptr(&runqueues, cpu) : NULL;
+
+	return rq && rq->rt.rt_nr_running;
+}
+
 /* Run @p on its CPU at once if @wake says so. Otherwise the caller must queue it. */
 static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wake, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	bool pinned = is_pinned(p), by_own_queue = wake == WAKE_RUN && local_may_strand && !pinned;
 
-	if (wake < WAKE_RUN)
+	/* a real-time thread may have taken the CPU since select_cpu looked */
+	if (wake < WAKE_RUN || (wake == WAKE_PREEMPT && !pinned && strands_at(cpu)))
 		return false;
 	if (pinned || by_own_queue)
 		set_cpu_clock(p, task, cpu);

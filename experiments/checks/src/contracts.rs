@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::{Bench, RESTART};
 use steer_scenario::scheduler;
+use steer_traffic::contend::GroupReport;
 
 /// A limit may be exceeded by this part of it,
 const LIMIT: f64 = 1.05;
@@ -114,23 +115,48 @@ fn hints(bench: &mut Bench) -> Result<f64> {
     value.with_context(|| format!("no {metric}"))?.parse().context(metric)
 }
 
+/// What lets SCHED_FIFO threads run without end, and how long they may.
+const THROTTLE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+
 /// A SCHED_FIFO hog takes CPU 2, and nothing throttles it, for so long that the kernel's watchdog
 /// ejects a scheduler (10 s, looked at every 5 s) if any thread waits for that CPU. Threads that may
 /// run elsewhere must do so.
 pub(super) fn real_time(bench: &mut Bench) -> Result<()> {
-    const THROTTLE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
-    let before = bench.guest.link.read(THROTTLE).context("real-time throttling")?;
-    bench.guest.link.write(THROTTLE, "-1")?;
     let groups =
         ["hog policy=fifo cpus=2", "spinners threads=6", "sleepers threads=4 run-ms=1 sleep-ms=20"];
-    let had = bench.contend(16, &[], groups);
-    bench.guest.link.write(THROTTLE, &before)?;
-    // If the scheduler is gone, its reason says more than what the threads got.
-    bench.in_force()?;
-    let [_, spinners, sleepers] = had?;
+    let [_, spinners, sleepers] = unthrottled(bench, 16, groups)?;
     let longest = spinners.longest_pause_ms().max(sleepers.longest_pause_ms());
     bench.figures = format!(": no thread waited longer than {longest:.0} ms");
     // Six spinners on three CPUs take turns; far above these, far below starvation.
     ensure!(longest < 2000.0, "a thread waited {longest:.0} ms");
     Ok(())
+}
+
+/// A SCHED_FIFO thread wakes a CPU that idles, while threads wait in queues. Before 6.19, the kernel
+/// asks the scheduler for a thread even so, and that thread would wait until the other sleeps again.
+pub(super) fn real_time_wakes(bench: &mut Bench) -> Result<()> {
+    let groups = [
+        "hog policy=fifo cpus=2 run-ms=1500 sleep-ms=100",
+        "sleepers threads=8 run-ms=2 sleep-ms=6",
+    ];
+    let [_, sleepers] = unthrottled(bench, 8, groups)?;
+    let longest = sleepers.longest_pause_ms();
+    bench.figures = format!(": no thread waited longer than {longest:.0} ms");
+    ensure!(longest < 750.0, "a thread waited {longest:.0} ms");
+    Ok(())
+}
+
+/// Lets groups contend while nothing throttles real-time threads.
+fn unthrottled<const N: usize>(
+    bench: &mut Bench,
+    seconds: u16,
+    groups: [&str; N],
+) -> Result<[GroupReport; N]> {
+    let before = bench.guest.link.read(THROTTLE).context("real-time throttling")?;
+    bench.guest.link.write(THROTTLE, "-1")?;
+    let had = bench.contend(seconds, &[], groups);
+    bench.guest.link.write(THROTTLE, &before)?;
+    // If the scheduler is gone, its reason says more than what the threads got.
+    bench.in_force()?;
+    had
 }

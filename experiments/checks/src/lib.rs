@@ -36,7 +36,7 @@ pub struct TestOptions {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 22] = [
+const CHECKS: [Check; 23] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
@@ -47,6 +47,7 @@ const CHECKS: [Check; 22] = [
     ("cpu.max is enforced", contracts::max),
     ("a thread of little weight has its turn", contracts::light),
     ("a real-time hog starves nobody", contracts::real_time),
+    ("a real-time thread takes an idle CPU alone", contracts::real_time_wakes),
     ("a busy CPU asks for speed", contracts::speed),
     ("traffic passes", life::traffic),
     ("SIGTERM under traffic brings the default scheduler back", |bench| {

@@ -64,3 +64,24 @@ impl Poller {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    /// A client that asks at fixed times, many times per millisecond, depends on it.
+    #[test]
+    fn a_wait_is_not_rounded_up_to_a_millisecond() {
+        let poller = Poller::new().unwrap();
+        let waited = || {
+            let start = Instant::now();
+            poller.wait(&mut Vec::new(), Some(Duration::from_micros(50))).unwrap();
+            start.elapsed()
+        };
+        // The shortest of many: on a busy machine, single waits may take as long as they like.
+        let shortest = (0..200).map(|_| waited()).min().unwrap();
+        assert!(shortest >= Duration::from_micros(50), "{shortest:?}");
+        assert!(shortest < Duration::from_millis(1), "{shortest:?}");
+    }
+}
