@@ -20,16 +20,38 @@ struct queue {
 	bool resumes; /* it goes on when the thread that preempted it is done */
 };
 
+/* At how many CPUs a preempted thread looks for one that idles. */
+#define NEIGHBOURS 8
+
+/* Does a CPU idle that shares the cache of @cpu, and that @p may use? */
+static bool neighbour_idles(const struct task_struct *p, s32 cpu)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool found = false;
+	s32 i, other;
+
+	bpf_for (i, 1, NEIGHBOURS) {
+		other = cpu ^ i; /* the rest of its block of eight */
+		found = other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) &&
+			bpf_cpumask_test_cpu(other, idle) && may_run_on(p, other);
+		if (found)
+			break;
+	}
+	scx_bpf_put_idle_cpumask(idle);
+	return found;
+}
+
 /*
  * Does @p, which gives up @cpu, wait there to go on where its data is? Yes, if the thread that
- * preempts it moves data: that one is done soon. After lend_after_ns another CPU may have more
- * room, so it does not wait for longer.
+ * preempts it moves data: that one is done soon. No, if a CPU beside it idles. After lend_after_ns
+ * another CPU may have more room, so it does not wait for longer.
  */
 static bool resumes(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	return state_of(cpu)->preempted && scx_bpf_task_running(p) && s->class == CLASS_NONE &&
 	       s->task && s->now < s->task->queued_ns + place_settings.lend_after_ns &&
-	       !is_exclusive(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
+	       !is_exclusive(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
+	       !neighbour_idles(p, cpu);
 }
 
 /* Placement or affinity name one CPU, a policy names a pool; other threads wait for a cache. */

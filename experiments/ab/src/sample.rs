@@ -123,7 +123,7 @@ fn measure(
         let ended = bed.link().stop_within(program, tail(workload));
         let ended = ended.with_context(|| format!("stopping {program}"))?;
         if program == HOGS {
-            let spins = spins(&ended.stdout)
+            let spins = hog::spins(&ended.stdout)
                 .with_context(|| format!("the hogs printed no count: {}", ended.last_words()))?;
             hog_rate = Some(spins / workload.duration().as_secs_f64());
         }
@@ -194,11 +194,6 @@ fn apart(observer: Instant, client: Instant) -> Option<Warning> {
     })
 }
 
-/// The hogs' count of spins, from their output.
-fn spins(said: &str) -> Option<f64> {
-    said.lines().find_map(|line| line.strip_prefix(hog::SPINS)?.parse().ok())
-}
-
 /// Warns if the kernel copied data in zero-copy sends.
 fn copied(client: &ClientReport) -> Option<Warning> {
     let said = client.long.as_ref()?.zerocopy?.warning()?;
@@ -209,15 +204,4 @@ fn copied(client: &ClientReport) -> Option<Warning> {
 fn strayed(client: &ClientReport) -> Option<Warning> {
     let said = client.rpc.as_ref()?.warning(client.duration_s)?;
     Some(Warning::new(Kind::OtherDuration, said))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hogs_say_what_they_did() {
-        assert_eq!(spins("ready\nspins: 17\n"), Some(17.0));
-        assert_eq!(spins("ready\n"), None);
-    }
 }

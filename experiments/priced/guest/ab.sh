@@ -28,6 +28,11 @@ scx_steer observe --lead $lead_s --duration $span_s --tail 60 --interval $interv
 observer=$!
 await /tmp/observe.err observing
 calibrate mark 1
+if [ -n "$hogs" ]; then
+	taskset $measured_mask $hogs >/tmp/hogs 2>/tmp/hogs.err &
+	hogging=$!
+	await /tmp/hogs ready
+fi
 chrt -f 2 calibrate marks $lead_us $span_us 20 >/tmp/marks &
 marking=$!
 inside chrt -f 1 $client_command >/tmp/client 2>/tmp/client.err || fail "the client failed"
@@ -42,9 +47,13 @@ if [ -n "$loaded" ]; then
 	wait $loaded || fail "the scheduler failed"
 fi
 kill $serving
-for part in observe client server.err; do
+if [ -n "$hogs" ]; then
+	kill -INT $hogging
+	wait $hogging || fail "the hogs failed"
+fi
+for part in observe client server.err hogs hogs.err; do
 	echo "@@$part"
-	cat /tmp/$part
+	cat /tmp/$part 2>/dev/null
 done
 cat /tmp/marks
 echo "@@dmesg"

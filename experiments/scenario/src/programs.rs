@@ -80,7 +80,7 @@ pub fn serve(
         start(server.name, server.argv, Ready::Listens(server.port))?;
     }
     let lead = window.saturating_duration_since(Instant::now());
-    if let Some(argv) = workload.hogs(layout, lead) {
+    if let Some(argv) = workload.hogs(layout, lead, workload.duration().as_secs_f64()) {
         start(HOGS.to_owned(), argv, Ready::Says("ready"))?;
     }
     Ok(programs)

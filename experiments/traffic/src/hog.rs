@@ -33,7 +33,12 @@ pub struct HogOptions {
 }
 
 /// The hogs print this at the end, before the number of spins in the counted time.
-pub const SPINS: &str = "spins: ";
+const SPINS: &str = "spins: ";
+
+/// The hogs' count of spins, from what they printed.
+pub fn spins(said: &str) -> Option<f64> {
+    said.lines().find_map(|line| line.strip_prefix(SPINS)?.parse().ok())
+}
 
 /// Spins threads on each CPU set until SIGINT or SIGTERM. Prints `ready` once all have started. If
 /// there is a counted time, prints at the end how often they spun in it.
@@ -135,6 +140,12 @@ pub(super) fn spin() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hogs_say_what_they_did() {
+        assert_eq!(spins("ready\nspins: 17\n"), Some(17.0));
+        assert_eq!(spins("ready\n"), None);
+    }
 
     #[test]
     fn stages_of_hogs_follow_each_other() {

@@ -71,6 +71,9 @@ pub(crate) struct PricedAbArgs {
     /// Server threads that share the RPC connections.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=256))]
     rpc_threads: u16,
+    /// Leave out the hogs. By default, a thread spins on each NUMA node.
+    #[arg(long)]
+    no_hogs: bool,
     /// Seconds of traffic before each sample, by the guest's clock.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = seconds)]
     warmup: f64,
@@ -136,7 +139,7 @@ impl PricedAbArgs {
             rpc_size: self.rpc_size.parse().map_err(Error::msg).context("--rpc-size")?,
             rpc_tool: RpcTool::default(),
             rpc_threads: self.rpc_threads,
-            no_hogs: true,
+            no_hogs: self.no_hogs,
             stages: Vec::new(),
             warmup: 0,
             duration: 0,

@@ -13,6 +13,7 @@ use steer_ground::word::Word;
 use steer_lab::guest::complains;
 use steer_measure::{Count, CpuTime, Ticks, Usage};
 use steer_result::{Counter, CpuRecord, Sample};
+use steer_traffic::hog;
 
 use super::task::Which;
 use crate::guest::Said;
@@ -34,9 +35,15 @@ pub(super) fn read(
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
     let world = which.world.word();
     let place = Place::sample(world, &which.arm.name, which.seed);
-    let of_server = said
-        .lines("server.err")
-        .map(|line| Warning::new(Kind::ProgramMessage, format!("the server: {line}")).at(&place));
+    let of = |program: &'static str, part| {
+        let warning =
+            move |line| Warning::new(Kind::ProgramMessage, format!("the {program}: {line}"));
+        said.lines(part).map(warning)
+    };
+    let warnings = of("server", "server.err").chain(of("hogs", "hogs.err")).map(|it| it.at(&place));
+    let cpu = cpu_record(cpus, said)?;
+    // No hogs say nothing.
+    let spins = said.part("hogs").ok().and_then(hog::spins);
     let sample = Sample {
         mode: world.to_owned(),
         arm: which.arm.name.clone(),
@@ -45,10 +52,10 @@ pub(super) fn read(
         source_port: which.source_port(),
         observe: json(said, "observe")?,
         client: json(said, "client")?,
-        hog_rate: None,
-        cpu: Some(cpu_record(cpus, said)?),
+        hog_rate: spins.map(|spins| spins / cpu.duration_s),
+        cpu: Some(cpu),
     };
-    Ok((sample, of_server.collect()))
+    Ok((sample, warnings.collect()))
 }
 
 fn json<T: DeserializeOwned>(said: &Said, part: &str) -> Result<T> {

@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use steer_ground::tool;
@@ -88,6 +89,7 @@ pub(super) fn task<'a>(
     load.duration_s = options.duration_s;
     let lead = CONNECT_S + options.warmup_s;
     let clients: Vec<usize> = hardware.clients().collect();
+    let hogs = options.workload.hogs(&layout, Duration::from_secs_f64(lead), options.duration_s);
     let arm = which.arm;
     let words = vec![
         ("mtu", options.mtu.to_string()),
@@ -99,6 +101,7 @@ pub(super) fn task<'a>(
         ("xps", if which.world == Steering::Auto { "on" } else { "off" }.to_owned()),
         ("scheduler", arm.scheduler.as_ref().map_or_else(String::new, |argv| argv.join(" "))),
         ("server", options.workload.server(arm.pinned, &layout).join(" ")),
+        ("hogs", hogs.map_or_else(String::new, |argv| argv.join(" "))),
         ("client_command", format!("steer-bench {}", load.arguments(&[SERVER.into()]).join(" "))),
         ("lead_s", lead.to_string()),
         ("span_s", options.duration_s.to_string()),

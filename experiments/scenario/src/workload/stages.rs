@@ -44,15 +44,16 @@ impl Workload {
         }
     }
 
-    /// Command line of the hogs. Their stages start `lead` from now. `None` if no stage has hogs.
-    pub fn hogs(&self, layout: &Layout, lead: Duration) -> Option<Vec<String>> {
+    /// Command line of the hogs. Their stages start `lead` from now, and take `duration_s` seconds
+    /// together. `None` if no stage has hogs.
+    pub fn hogs(&self, layout: &Layout, lead: Duration, duration_s: f64) -> Option<Vec<String>> {
         let sets = self.hog_sets(layout);
         let stages: Vec<String> = self.hogs_by_stage().iter().map(u16::to_string).collect();
         let mut argv = words(&format!(
             "steer-bench hog --stages {} --lead {} --duration {}",
             stages.join(","),
             lead.as_secs_f64(),
-            self.duration
+            duration_s
         ));
         argv.extend(sets.iter().flat_map(|cpus| ["--cpus".to_owned(), cpus.clone()]));
         (!sets.is_empty()).then_some(argv)
@@ -127,7 +128,10 @@ mod tests {
         let load = workload.load(Duration::from_secs(1), 20_000);
         let traffic: Vec<String> = load.stages.iter().map(Stage::to_string).collect();
         assert_eq!(traffic, ["long-flows=0 rpc-connections=16", "long-flows=2 rpc-connections=16"]);
-        let hogs = workload.hogs(&layout(), Duration::from_secs(3)).unwrap().join(" ");
+        let hogs = workload
+            .hogs(&layout(), Duration::from_secs(3), workload.duration.into())
+            .unwrap()
+            .join(" ");
         let cpus = "--cpus 0,1 --cpus 2,3";
         assert_eq!(hogs, format!("steer-bench hog --stages 0,2 --lead 3 --duration 8 {cpus}"));
     }
@@ -156,6 +160,6 @@ mod tests {
         let workload = Workload { no_hogs: true, ..workload(&[]) };
         assert!(workload.describe_stages().is_empty());
         assert!(workload.load(Duration::ZERO, 1).stages.is_empty());
-        assert_eq!(workload.hogs(&layout(), Duration::ZERO), None);
+        assert_eq!(workload.hogs(&layout(), Duration::ZERO, 1.0), None);
     }
 }
