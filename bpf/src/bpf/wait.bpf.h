@@ -20,20 +20,17 @@ struct queue {
 	bool resumes; /* it goes on when the thread that preempted it is done */
 };
 
-/* At how many CPUs a preempted thread looks for one that idles. */
-#define NEIGHBOURS 8
-
-/* Does a CPU idle that shares the cache of @cpu, and that @p may use? */
+/* Does another CPU of @cpu's block idle that @p may use? */
 static bool neighbour_idles(const struct task_struct *p, s32 cpu)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
 	bool found = false;
 	s32 i, other;
 
-	bpf_for (i, 1, NEIGHBOURS) {
-		other = cpu ^ i; /* the rest of its block of eight */
-		found = other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) &&
-			bpf_cpumask_test_cpu(other, idle) && may_run_on(p, other);
+	bpf_for (i, 1, BLOCK) {
+		other = near_cpu(cpu, i);
+		found = may_run_on(p, other) && !is_exclusive(other) &&
+			bpf_cpumask_test_cpu(other, idle);
 		if (found)
 			break;
 	}

@@ -56,22 +56,18 @@ static bool may_preempt(const struct task_struct *p, const struct subject *s, s3
 		state->vtime_ns + vtime_of(ran, (u64)state->weight_1024ths << (WEIGHT_SHIFT - 10)));
 }
 
-/* At how many CPUs a thread that moves data looks for one where it may preempt. */
-#define PREEMPT_SCAN 8
-
 /*
- * An unclaimed CPU where @p may preempt, or -1: @cpu, or one of a few that share its cache. A
- * thread without traffic looks at @cpu only, as it would under the kernel's own scheduler.
+ * An unclaimed CPU where @p may preempt, or -1: @cpu, or one of its block. A thread without traffic
+ * looks at @cpu only, as it would under the kernel's own scheduler.
  */
 static s32 pick_preemptible(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	bool hurried = s->class != CLASS_NONE || s->policy->urgent;
 	s32 i, other;
 
-	bpf_for (i, 0, hurried ? PREEMPT_SCAN : 1) {
-		other = cpu ^ i; /* @cpu itself, then the rest of its block of eight */
-		if (other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) &&
-		    is_free_for(p, other, s->now) && may_preempt(p, s, other, false))
+	bpf_for (i, 0, hurried ? BLOCK : 1) {
+		other = near_cpu(cpu, i);
+		if (other >= 0 && is_free_for(p, other, s->now) && may_preempt(p, s, other, false))
 			return other;
 	}
 	return -1;

@@ -28,7 +28,9 @@ scx_steer observe --lead $lead_s --duration $span_s --tail 60 --interval $interv
 observer=$!
 await /tmp/observe.err observing
 calibrate mark 1
+said="observe client server.err"
 if [ -n "$hogs" ]; then
+	said="$said hogs hogs.err"
 	taskset $measured_mask $hogs >/tmp/hogs 2>/tmp/hogs.err &
 	hogging=$!
 	await /tmp/hogs ready
@@ -51,9 +53,9 @@ if [ -n "$hogs" ]; then
 	kill -INT $hogging
 	wait $hogging || fail "the hogs failed"
 fi
-for part in observe client server.err hogs hogs.err; do
+for part in $said; do
 	echo "@@$part"
-	cat /tmp/$part 2>/dev/null
+	cat /tmp/$part
 done
 cat /tmp/marks
 echo "@@dmesg"

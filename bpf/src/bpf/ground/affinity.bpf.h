@@ -38,4 +38,15 @@ static s32 allowed(const struct task_struct *p, s32 cpu)
 	return may_run_on(p, cpu) ? cpu : (s32)bpf_cpumask_first(p->cpus_ptr);
 }
 
+/* CPUs of a block: as many as a search for a CPU nearby looks at. */
+#define BLOCK 8
+
+/* The @i-th CPU of @cpu's block, whose number 0 is @cpu; -1 if it does not share the cache. */
+static __always_inline s32 near_cpu(s32 cpu, s32 i)
+{
+	s32 other = cpu ^ i;
+
+	return other < scx_bpf_nr_cpu_ids() && llc_of(other) == llc_of(cpu) ? other : -1;
+}
+
 #endif /* __STEER_AFFINITY_BPF_H */

@@ -35,15 +35,17 @@ pub(super) fn read(
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
     let world = which.world.word();
     let place = Place::sample(world, &which.arm.name, which.seed);
-    let of = |program: &'static str, part| {
-        let warning =
-            move |line| Warning::new(Kind::ProgramMessage, format!("the {program}: {line}"));
-        said.lines(part).map(warning)
-    };
-    let warnings = of("server", "server.err").chain(of("hogs", "hogs.err")).map(|it| it.at(&place));
+    let warnings = ["server", "hogs"].into_iter().flat_map(|program| {
+        let lines = said.lines(&format!("{program}.err"));
+        lines.map(move |line| Warning::new(Kind::ProgramMessage, format!("the {program}: {line}")))
+    });
+    let warnings = warnings.map(|it| it.at(&place)).collect();
     let cpu = cpu_record(cpus, said)?;
-    // No hogs say nothing.
-    let spins = said.part("hogs").ok().and_then(hog::spins);
+    // There is no such part without hogs.
+    let spins = said.part("hogs").ok().map(|text| {
+        hog::spins(text).with_context(|| format!("the hogs printed no count: {}", text.trim()))
+    });
+    let spins = spins.transpose()?;
     let sample = Sample {
         mode: world.to_owned(),
         arm: which.arm.name.clone(),
@@ -55,7 +57,7 @@ pub(super) fn read(
         hog_rate: spins.map(|spins| spins / cpu.duration_s),
         cpu: Some(cpu),
     };
-    Ok((sample, warnings.collect()))
+    Ok((sample, warnings))
 }
 
 fn json<T: DeserializeOwned>(said: &Said, part: &str) -> Result<T> {
