@@ -18,7 +18,19 @@ pub(crate) const JOURNAL: &str = "/run/steer-bench.journal";
 
 /// The journal. While a copy of it exists, other runs cannot start.
 #[derive(Debug, Clone)]
-pub(crate) struct Journal(Arc<File>);
+pub(crate) struct Journal(Arc<Locked>);
+
+/// The file, locked until it is dropped.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Drop for Locked {
+    /// A process that is just being started has a copy of the file until it runs its program:
+    /// closing ours would leave it locked that long.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
 
 impl Journal {
     /// Opens it. `None` if there is none and none shall be made.
@@ -34,19 +46,19 @@ impl Journal {
         flock(&file, FlockOperation::NonBlockingLockExclusive).with_context(|| {
             format!("locking {}: is another steer-bench measuring this host?", path.display())
         })?;
-        Ok(Some(Self(Arc::new(file))))
+        Ok(Some(Self(Arc::new(Locked(file)))))
     }
 
     /// Writes down the present value of a setting that is about to be changed.
     pub(super) fn note(&self, was: &Was) -> Result<()> {
         let line = serde_json::to_string(was)? + "\n";
-        (&*self.0).write_all(line.as_bytes()).context("writing to the journal of settings")
+        (&self.0.0).write_all(line.as_bytes()).context("writing to the journal of settings")
     }
 
     /// The settings that were not put back, in the order of their changes.
     pub(super) fn left(&self) -> Result<Vec<Was>> {
         let mut text = String::new();
-        let mut file = &*self.0;
+        let mut file = &self.0.0;
         file.seek(SeekFrom::Start(0))
             .and_then(|_| file.read_to_string(&mut text))
             .context("reading the journal of settings")?;
@@ -61,7 +73,7 @@ impl Journal {
 
     /// Empties it: everything is put back.
     pub(super) fn clear(&self) -> Result<()> {
-        self.0.set_len(0).context("emptying the journal of settings")
+        self.0.0.set_len(0).context("emptying the journal of settings")
     }
 }
 
@@ -84,6 +96,7 @@ mod tests {
         journal.note(&setting("2")).unwrap();
         let other = Journal::open(&path, true).unwrap_err();
         assert!(format!("{other:#}").contains("is another steer-bench"), "{other:#}");
+        let of_a_child = journal.0.0.try_clone().unwrap();
         drop(journal);
 
         let next = Journal::open(&path, false).unwrap().unwrap();
@@ -92,6 +105,7 @@ mod tests {
         assert_eq!(next.left().unwrap(), []);
         next.note(&setting("3")).unwrap();
         assert_eq!(next.left().unwrap(), [setting("3")]);
+        drop(of_a_child);
     }
 
     #[test]

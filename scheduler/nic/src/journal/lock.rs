@@ -11,7 +11,15 @@ use crate::error::Error;
 
 /// The right to change settings, until it is dropped or its process ends.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held open")] File);
+pub struct Lock(File);
+
+impl Drop for Lock {
+    /// A process that is just being started has a copy of the file until it runs its program:
+    /// closing ours would leave it locked that long.
+    fn drop(&mut self) {
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
 
 impl Store {
     /// Takes the lock.
@@ -48,7 +56,9 @@ mod tests {
         let lock = store.lock().unwrap();
         let refusal = store.lock().unwrap_err().to_string();
         assert!(refusal.contains(&format!("process {}", std::process::id())), "{refusal}");
+        let of_a_child = lock.0.try_clone().unwrap();
         drop(lock);
         store.lock().unwrap();
+        drop(of_a_child);
     }
 }
