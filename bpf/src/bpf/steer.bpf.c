@@ -39,6 +39,7 @@
 #include "ground/subject.bpf.h"
 #include "ground/swap.bpf.h"
 #include "hotplug.bpf.h"
+#include "place/follow.bpf.h"
 #include "place/free.bpf.h"
 #include "place/misplaced.bpf.h"
 #include "place/power.bpf.h"
@@ -86,10 +87,11 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		}
 	}
 
+	cpu = follow_packets(p, &s, prev_cpu);
 	/* runs are short: warm caches are worth more than a core of its own (SMT) */
-	if (s.class == CLASS_SHORT && take_free_idle(p, prev_cpu, s.now))
+	if (cpu < 0 && s.class == CLASS_SHORT && take_free_idle(p, prev_cpu, s.now))
 		cpu = prev_cpu;
-	else
+	if (cpu < 0)
 		cpu = pick_free_idle(p, prev_cpu, wake_flags, s.now);
 	if (cpu >= 0) {
 		count(s.class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);

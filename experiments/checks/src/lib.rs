@@ -5,8 +5,10 @@
 mod bench;
 mod contracts;
 mod fairness;
+mod follow;
 mod life;
 mod policy;
+mod served;
 mod situation;
 mod sizes;
 pub mod soak;
@@ -36,7 +38,7 @@ pub struct TestOptions {
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-const CHECKS: [Check; 23] = [
+const CHECKS: [Check; 24] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
@@ -59,6 +61,7 @@ const CHECKS: [Check; 23] = [
     ("reloading under traffic leaves nothing behind", life::reloads),
     ("CPU hotplug under traffic restarts it", life::hotplug),
     ("it outlives its NIC", life::nic_disappears),
+    ("short-flow threads follow their packets to free CPUs", follow::short_flows),
     ("a server declared long is placed as one, its twin is not", policy::declared_class),
     ("an exclusive pool is its cgroup's alone", policy::exclusive_pool),
     ("a thread bound to exclusive CPUs does not starve", policy::locked_in),

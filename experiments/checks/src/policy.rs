@@ -1,18 +1,14 @@
 //! Checks of policies for cgroups, under load.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::bench::{Bench, FILE, moved};
+use super::served::{Server, share_near_the_nic};
 use super::status::{self, Policy, Steering};
-use steer_ground::text::words;
-use steer_lab::net;
-use steer_result::ObserverReport;
-use steer_traffic::client::ClientReport;
-use steer_traffic::generator::Generator;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often the policy is turned around.
@@ -75,28 +71,19 @@ pub(super) fn locked_in(bench: &mut Bench) -> Result<()> {
     bench.in_force()
 }
 
-/// A server in a cgroup of its own: name of both, port of its RPC service.
-const TWINS: [(&str, u16); 2] = [("declared", 5411), ("plain", 5412)];
+/// Two servers with the same work. A policy declares the first.
+const TWINS: [Server; 2] = [Server("declared", 5411), Server("plain", 5412)];
 
 pub(super) fn declared_class(bench: &mut Bench) -> Result<()> {
     bench.write_policy("[[rule]]\ncgroup = \"lab/declared\"\nclass = \"long\"")?;
-    for (name, port) in TWINS {
-        let cgroup = format!("/sys/fs/cgroup/lab/{name}");
-        let server = format!(
-            "mkdir -p {cgroup}; echo $$ > {cgroup}/cgroup.procs; \
-             exec steer-bench server --rpc-threads 2 --rpc-port {port} --long-port {} \
-             --long-out-port {}",
-            port + 10,
-            port + 20
-        );
-        bench.guest.link.spawn(name, &["sh", "-c", &server])?;
-        bench.guest.link.expect(name, "ready", PATIENCE)?;
+    for twin in &TWINS {
+        twin.start(bench, "")?;
     }
-    let shares = placed_near_the_nic(bench);
-    for (name, _) in TWINS {
-        bench.guest.link.stop(name)?;
+    let shares = share_near_the_nic(bench, TWINS.each_ref(), explained);
+    for twin in &TWINS {
+        twin.stop(bench)?;
     }
-    bench.script("cd /sys/fs/cgroup && rmdir lab/declared lab/plain lab")?;
+    bench.script("rmdir /sys/fs/cgroup/lab")?;
     let [declared, plain] = shares?;
     let figures =
         format!("{declared:.2} of its CPU time on NIC-local CPUs, {plain:.2} of the twin's");
@@ -104,38 +91,6 @@ pub(super) fn declared_class(bench: &mut Bench) -> Result<()> {
     ensure!(declared >= 0.9 && plain <= 0.7, "{figures}");
     bench.figures = format!(": {figures}");
     Ok(())
-}
-
-/// The share of each twin's CPU time on NIC-local CPUs, as the observer sees it. Both serve the same
-/// RPCs.
-fn placed_near_the_nic(bench: &mut Bench) -> Result<[f64; 2]> {
-    let observer = |name: &str| format!("observe-{name}");
-    let mut clients = Vec::new();
-    for (name, port) in TWINS {
-        let observe = format!("scx_steer observe --cgroup lab/{name} --lead 6 --duration 8 --json");
-        bench.guest.link.spawn(&observer(name), &words(&observe))?;
-        let mut client = bench.guest.net.command(std::env::current_exe()?);
-        client.args(words(&format!(
-            "client --server {} --long-flows 0 --rpc-connections 8 --rpc-port {port} --warmup 2 \
-             --duration 20 --json",
-            net::GUEST
-        )));
-        clients.push(Generator::start(client)?);
-    }
-    let deadline = Instant::now() + PATIENCE;
-    explained(bench)?;
-    for client in clients {
-        let report: ClientReport = serde_json::from_str(&client.finish(deadline)?)?;
-        ensure!(report.rpc.is_some_and(|rpc| rpc.count > 0), "no RPC was answered");
-    }
-    let mut shares = [0.0; 2];
-    for ((name, _), share) in TWINS.iter().zip(&mut shares) {
-        let observed = bench.guest.link.wait(&observer(name), PATIENCE)?;
-        ensure!(observed.success(), "{}", observed.last_words());
-        *share = near_the_nic(&serde_json::from_str(&observed.stdout)?, &bench.facts.local_cpus())
-            .with_context(|| format!("the observer saw no RPC in {name}"))?;
-    }
-    Ok(shares)
 }
 
 /// The part of `scx_steer policy explain --json` that the check looks at.
@@ -168,19 +123,6 @@ fn explained(bench: &mut Bench) -> Result<()> {
     let nic = status::status(bench)?.nics.into_iter().next().context("the status has no NIC")?;
     ensure!(nic.steering != Steering::Fixed, "the NIC's steering is taken for fixed");
     Ok(())
-}
-
-/// The share of short-flow CPU time on `cpus`, from an observer's timeline.
-fn near_the_nic(observed: &ObserverReport, cpus: &[usize]) -> Option<f64> {
-    let (mut near, mut all) = (0.0, 0.0);
-    for line in &observed.timeline.as_ref()?.cpus {
-        let spent: f64 = line.short.iter().sum();
-        all += spent;
-        if cpus.contains(&line.cpu) {
-            near += spent;
-        }
-    }
-    (all > 0.0).then(|| near / all)
 }
 
 pub(super) fn flips_under_traffic(bench: &mut Bench) -> Result<()> {

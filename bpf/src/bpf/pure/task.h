@@ -57,10 +57,11 @@ struct task_ctx {
 	bool spilled;	     /* it left its saturated home, and its packets stayed: target.bpf.h */
 
 	/* accessed together when it is queued and when it is charged */
-	u64 charged_ns;	    /* its CPU time when it was last charged: charge.bpf.h */
-	u32 counted_group;  /* the cgroup in which it is counted as runnable: group.bpf.h */
-	u32 counted_weight; /* ... and as what; 0: it is not: group.bpf.h */
-	bool overdue;	    /* it runs although its cgroup is throttled: limit.bpf.h */
+	u64 charged_ns;	     /* its CPU time when it was last charged: charge.bpf.h */
+	u32 counted_group;   /* the cgroup in which it is counted as runnable: group.bpf.h */
+	u32 counted_weight;  /* ... and as what; 0: it is not: group.bpf.h */
+	u32 followed_window; /* the last in which it followed its packets: follow.bpf.h */
+	bool overdue;	     /* it runs although its cgroup is throttled: limit.bpf.h */
 
 	/* accessed when sockets move data */
 	u64 burst_bytes[KEPT_BURSTS]; /* of its last bursts: telemetry.bpf.h */
