@@ -57,9 +57,9 @@ contracts: build
 priced: build priced-setup
 	$(BENCH) priced ab --machine xeon-gold-6128 --steering auto,hash --seeds 5 --budget 60 --out $(PRICED)
 
-# The guest test runs on the lab's default kernel and on the newest series. The last step tests the
-# deterministic tier.
-test: build
+# The guest test runs on the lab's default kernel and on the newest series. The last steps test the
+# deterministic tier, and the scheduler's worth in the priced tier.
+test: build priced-setup
 	$(BENCH) kernel fetch 6.18
 	package/prometheus.sh
 	STEER_LAB=1 cargo test --release --workspace --no-fail-fast
@@ -67,6 +67,7 @@ test: build
 	$(BENCH) lab test --kernel 7.2
 	$(BENCH) lab journal --trials 30 --in-guest 5
 	$(BENCH) det selftest
+	$(BENCH) priced guard
 
 build: setup
 	cargo build --release --workspace

@@ -7,6 +7,7 @@ pub mod ab;
 mod bench;
 pub mod calibrate;
 pub mod flow;
+pub mod guard;
 mod guest;
 mod hardware;
 mod machine;

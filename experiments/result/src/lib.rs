@@ -39,7 +39,7 @@ pub use brief::brief;
 pub use cpu::{Counter, CpuRecord};
 pub use environment::{Environment, PRICED};
 pub use file::write_whole;
-pub use mode::Mode;
+pub use mode::{Mode, Summary};
 pub use observer::{CpuShares, ObserverReport, Timeline};
 pub use sample::Sample;
 pub use schema::schema;

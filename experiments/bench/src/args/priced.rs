@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, value_parser};
+use steer_ground::text::words;
 use steer_lab::kernel::Wanted;
+use steer_priced::ab::{self, AbOptions};
 use steer_priced::flow::{self, FlowOptions};
-use steer_priced::{BenchOptions, ab, calibrate};
+use steer_priced::guard::{self, GuardOptions};
+use steer_priced::{BenchOptions, calibrate};
 
 use super::guest::SourceArgs;
 use super::priced_ab::{self, PricedAbArgs};
@@ -20,7 +23,15 @@ pub(crate) enum PricedCommand {
     Flow(FlowArgs),
     /// Compare schedulers on the same traffic.
     Ab(Box<PricedAbArgs>),
+    /// Compare a short run with the record in experiments/priced/guard.json, in three minutes. Fails
+    /// if scx_steer lost more than 2 % of its throughput per core against another arm, or if long
+    /// flows are placed worse.
+    Guard(GuardArgs),
 }
+
+/// What the guard measures: flags of `steer-bench priced ab`. CPUs near the NIC are left for RPCs.
+const GUARD: &str =
+    "--shape 2x4 --steering hash --no-hogs --duration 0.1 --out target/priced-guard";
 
 /// How to run guests.
 #[derive(Debug, Args)]
@@ -95,6 +106,16 @@ pub(crate) struct FlowArgs {
     bench: BenchArgs,
 }
 
+/// Flags of `steer-bench priced guard`.
+#[derive(Debug, Args)]
+pub(crate) struct GuardArgs {
+    /// Make a new record, of five seeds, instead of comparing with the old one.
+    #[arg(long)]
+    record: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
+}
+
 impl PricedCommand {
     /// Runs the command to its end.
     ///
@@ -106,7 +127,13 @@ impl PricedCommand {
             Self::Ab(_) => {
                 // The result records the options as they were given, which clap's types have not.
                 let command: Vec<String> = std::env::args().collect();
-                ab::run(&priced_ab::options(&command[3..])?, command)
+                ab::run(&priced_ab::options(&command[3..])?, command).map(drop)
+            }
+            Self::Guard(args) => {
+                let flags = words(GUARD);
+                let ab = AbOptions { bench: args.bench.into(), ..priced_ab::options(&flags)? };
+                let command = words("steer-bench priced ab").into_iter().chain(flags).collect();
+                guard::run(&GuardOptions { ab, record: args.record }, command)
             }
             Self::Flow(args) => {
                 let options = FlowOptions {

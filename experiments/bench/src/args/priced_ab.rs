@@ -29,10 +29,13 @@ pub(crate) struct PricedAbArgs {
     /// The machine: a name in experiments/priced/machines, or a file that ends in .toml.
     #[arg(long, value_name = "NAME", default_value = "xeon-gold-6128")]
     machine: String,
-    /// The measured CPUs: NUMA nodes x cores [x SMT threads]. The NIC is on the last node, and has
-    /// a queue for each CPU. One more node drives the traffic.
+    /// The measured CPUs: NUMA nodes x cores [x SMT threads]. The NIC is on the last node. One more
+    /// node drives the traffic.
     #[arg(long, value_name = "SHAPE", default_value = "2x2")]
     shape: Shape,
+    /// Queues of the NIC [default: one for each measured CPU].
+    #[arg(long, value_name = "N")]
+    queues: Option<usize>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext scheduler.
     #[arg(
         long,
@@ -147,6 +150,7 @@ impl PricedAbArgs {
         Ok(AbOptions {
             machine: self.machine,
             shape: self.shape,
+            queues: self.queues.unwrap_or_else(|| self.shape.cpus()),
             arms: self.arms,
             worlds: self.steering,
             seeds: self.seeds,

@@ -30,12 +30,12 @@ use task::Which;
 const RESULT: &str = "result.json";
 const REPORT: &str = "report.html";
 
-/// Measures, writes the files and prints the table. The result records `command`.
+/// Measures, writes the files and prints the table. The result, which it returns, records `command`.
 ///
 /// # Errors
 /// When a sample fails, or the budget is used up. The samples before are saved, and the result says
 /// that it is unfinished.
-pub fn run(options: &AbOptions, command: Vec<String>) -> Result<()> {
+pub fn run(options: &AbOptions, command: Vec<String>) -> Result<AbResult> {
     options.check()?;
     let machine = Machine::find(&options.machine)?;
     let which = all(options);
@@ -62,17 +62,20 @@ pub fn run(options: &AbOptions, command: Vec<String>) -> Result<()> {
         run.save(Some(Unfinished { planned, error: None })).map(drop)
     });
     drop(progress);
-    let unfinished = measured.as_ref().err();
-    let unfinished =
-        unfinished.map(|error| Unfinished { planned, error: Some(format!("{error:#}")) });
-    if !run.samples.is_empty() {
-        let result = run.save(unfinished)?;
-        print!("{}", steer_result::table(&result, Style::Terminal));
-        for file in [RESULT, REPORT] {
-            println!("{}", options.out.join(file).display());
-        }
+    let error = measured.err();
+    if run.samples.is_empty()
+        && let Some(error) = error
+    {
+        return Err(error);
     }
-    measured
+    let unfinished =
+        error.as_ref().map(|error| Unfinished { planned, error: Some(format!("{error:#}")) });
+    let result = run.save(unfinished)?;
+    print!("{}", steer_result::table(&result, Style::Terminal));
+    for file in [RESULT, REPORT] {
+        println!("{}", options.out.join(file).display());
+    }
+    error.map_or(Ok(result), Err)
 }
 
 /// Every sample, seed by seed: an unfinished result has whole rounds first.

@@ -21,6 +21,8 @@ pub struct AbOptions {
     pub machine: String,
     /// The measured CPUs. One more node of this kind drives the traffic.
     pub shape: Shape,
+    /// Queues of the NIC, at most one for each measured CPU.
+    pub queues: usize,
     /// What to compare.
     pub arms: Vec<Arm>,
     /// Steering modes to measure in.
@@ -55,6 +57,13 @@ impl AbOptions {
     pub(super) fn check(&self) -> Result<()> {
         self.workload.check()?;
         self.workload.check_own("the priced tier")?;
+        let cpus = self.shape.cpus();
+        ensure!(
+            (1..=cpus).contains(&self.queues),
+            "--queues {}: a NIC in the shape {} has 1 to {cpus} queues",
+            self.queues,
+            self.shape
+        );
         for (index, arm) in self.arms.iter().enumerate() {
             let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
             ensure!(!twice, "--arms names {} twice", arm.name);
