@@ -111,6 +111,13 @@ fn a_core_with_room_is_not_saturated() {
     assert!(unsafe { (0..=FULL).all(|l| !(native_load_has_room(l) && native_load_saturates(l))) });
 }
 
+#[test]
+fn a_core_that_was_idle_for_a_sixteenth_is_not_full() {
+    // SAFETY: no pointer is passed.
+    let fills = |busy_ms: u64| unsafe { native_load_fills(busy_ms << 20, 16 << 20) };
+    assert_eq!([0, 14, 15, 16, 17].map(fills), [false, false, true, true, true]);
+}
+
 fn for_short(short_load: u32, long_load: u32, cpus: u32) -> u32 {
     // SAFETY: no pointer is passed.
     unsafe { native_cpus_for_short(short_load, long_load, cpus) }

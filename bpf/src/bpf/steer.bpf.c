@@ -244,6 +244,7 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 	start_slice(state, p, s.task, s.now);
 	if (s.task) {
 		count_in(p, s.task);
+		note_wait(s.task, s.now);
 		start_charging(state, p, s.task);
 	}
 	note_running(state, p, s.class, s.policy->pool, is_idle_thread(p, s.task));

@@ -39,6 +39,9 @@ struct cpu_state {
 	u16 used_1024ths; /* how much of the CPU is used: power.bpf.h */
 	u16 saved_1024ths; /* of full speed, what the governor was told to save: power.bpf.h */
 	bool taken;	   /* such a thread keeps the CPU from ours: load.bpf.h */
+	bool full;	   /* it was busy for a whole short window: load.bpf.h */
+	u64 full_mark_ns;  /* when that window began: load.bpf.h */
+	u64 full_busy_ns;  /* busy time then: load.bpf.h */
 } __attribute__((aligned(64)));
 
 _Static_assert(__builtin_offsetof(struct cpu_state, rescue_dsq) == 64, "one group per cache line");

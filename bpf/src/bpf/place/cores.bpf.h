@@ -28,6 +28,8 @@
 struct core_use {
 	u64 claimed_until_ns; /* claim_core() */
 	u64 next_spill_ns;    /* no other thread leaves for lack of room before: target.bpf.h */
+	u64 next_alarm_ns;    /* until then, nobody believes that it is full: target.bpf.h */
+	u32 false_alarms;     /* in a row: target.bpf.h */
 	struct head_count threads; /* long-flow threads: claim_core() */
 	u32 cpus;		   /* online CPUs: init_cores() */
 	bool reserved;		   /* left to short-flow threads: reserve.bpf.h */

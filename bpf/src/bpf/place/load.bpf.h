@@ -46,6 +46,30 @@ static void look_who_runs(s32 cpu)
 	state->taken_mark_ns = above ? state->started_ns : 0;
 }
 
+/* How long a core must be busy without a break to count as full. */
+#define FULL_WINDOW_NS (8 * 1000 * 1000ULL)
+
+/*
+ * Is @cpu full? Called when a long-flow thread is placed there. The averages below would tell only
+ * after some hundred milliseconds, in which a thread gets little of a full CPU.
+ */
+static void look_if_full(s32 cpu, u64 now)
+{
+	struct cpu_state *state = state_of(cpu);
+	u64 busy, window_ns = now - state->full_mark_ns;
+
+	if (now < state->full_mark_ns + FULL_WINDOW_NS)
+		return;
+	busy = state->busy_ns;
+	if (state->makes_load && now > state->started_ns)
+		busy += now - state->started_ns;
+	if (CONFIG_IRQ_TIME_ACCOUNTING)
+		busy += softirq_time(cpu);
+	state->full = load_fills(busy - state->full_busy_ns, window_ns);
+	state->full_busy_ns = busy;
+	state->full_mark_ns = now;
+}
+
 static void average_load(s32 cpu, u64 window_ns)
 {
 	struct cpu_state *state = state_of(cpu);

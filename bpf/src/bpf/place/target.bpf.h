@@ -31,6 +31,14 @@
 #define SPILL_PACE_NS (3 * LOAD_WINDOW_NS)
 /* How long a thread stays where it spilled to, at least: RFS follows every migration. */
 #define SPILL_STAY_NS (1000 * 1000 * 1000ULL)
+/* A thread that waits this long on the core that it claimed is held up. */
+#define HELD_UP_NS (4 * 1000 * 1000ULL)
+/* It takes a window to see whether a core is still full once a thread has left it. */
+#define ALARM_PACE_NS (2 * FULL_WINDOW_NS)
+/* How long a thread stays where it went on an alarm: by then, loads tell whether it was right. */
+#define ALARM_STAY_NS (2 * LOAD_WINDOW_NS)
+/* After a false alarm, none counts for this long; the time doubles, three times at most. */
+#define ALARM_QUIET_NS (4 * 1000 * 1000 * 1000ULL)
 /* A thread looks for a NIC-local core once per window of 2^24 ns = 17 ms: it may find none. */
 #define SEARCH_WINDOW_SHIFT 24
 
@@ -89,6 +97,7 @@ __weak __noinline s32 pick_spill(struct task_struct *p __arg_trusted, s32 home, 
 struct long_place {
 	s32 spills_from;     /* a CPU of the full core that it leaves if others have room, or -1 */
 	bool spills;	     /* they have */
+	bool alarmed;	     /* it was held up there, before the averages tell */
 	bool searched;	     /* it looked for a NIC-local core */
 	bool home_is_fixed;  /* its packets do not follow it */
 	bool departs;	     /* it leaves its home: watch its packets */
@@ -96,12 +105,46 @@ struct long_place {
 	bool spilled;	     /* it is away from its saturated home */
 };
 
+/* Does it help a thread to leave @from? */
+static __always_inline bool may_spill(const struct task_ctx *task, s32 from, u64 now)
+{
+	return spill_helps(steering_of(task->home.nic), long_threads_on(from, now));
+}
+
 /* Should a thread leave @from, whose core is saturated? Not all of them at once. */
 static __always_inline bool wants_to_spill(const struct task_ctx *task, s32 from, u64 now)
 {
 	return load_saturates(state_of(from)->load_1024ths) &&
-	       now >= core_of(from)->next_spill_ns &&
-	       spill_helps(steering_of(task->home.nic), long_threads_on(from, now));
+	       now >= core_of(from)->next_spill_ns && may_spill(task, from, now);
+}
+
+/*
+ * The same, before the averages tell: others keep a full core from a thread that claimed it. Often
+ * it is softirq, which leaves the thread nearly nothing.
+ */
+static __always_inline bool is_alarmed(const struct task_ctx *task, s32 from, u64 now)
+{
+	return task->held_up && state_of(from)->full && now >= core_of(from)->next_alarm_ns &&
+	       may_spill(task, from, now);
+}
+
+/* A thread begins to run. */
+static __always_inline void note_wait(struct task_ctx *task, u64 now)
+{
+	task->held_up = now > task->queued_ns + HELD_UP_NS;
+}
+
+/* @task goes back to its home, which it had left. Was that right? */
+static __always_inline void judge_alarm(const struct task_ctx *task, u64 now)
+{
+	struct core_use *home = core_of(task->home.cpu);
+
+	if (now >= task->spill_until_ns + LOAD_WINDOW_NS) {
+		home->false_alarms = 0;
+		return;
+	}
+	home->next_alarm_ns = now + (ALARM_QUIET_NS << (home->false_alarms & 3));
+	home->false_alarms += home->false_alarms < 3;
 }
 
 /* The window of @now in which a thread searches once. */
@@ -171,7 +214,8 @@ __weak __noinline s32 choose_long(struct long_place *place __arg_nonnull,
 	}
 	if (target >= 0 && (target == home || !stays)) {
 		spill = -1;
-		if (wants_to_spill(task, target, now)) {
+		place->alarmed = is_alarmed(task, target, now);
+		if (place->alarmed || wants_to_spill(task, target, now)) {
 			place->spills_from = target;
 			spill = pick_spill(p, target, nic, !fixed, now);
 		}
@@ -201,12 +245,16 @@ static __always_inline void place_long(struct task_ctx *task, s32 cpu,
 		probe(task, nic, now);
 	if (place->searched)
 		task->searched_window = search_window(now);
-	if (place->spills_from >= 0)
+	if (place->spills_from >= 0) {
 		core_of(place->spills_from)->next_spill_ns = now + SPILL_PACE_NS;
+		core_of(place->spills_from)->next_alarm_ns = now + ALARM_PACE_NS;
+	}
+	if (task->spilled && !place->spilled)
+		judge_alarm(task, now);
 	if (place->searched || place->spills_from >= 0)
 		count(CNT_LONG_SEARCH);
 	if (place->spills) {
-		task->spill_until_ns = now + SPILL_STAY_NS;
+		task->spill_until_ns = now + (place->alarmed ? ALARM_STAY_NS : SPILL_STAY_NS);
 		count(CNT_LONG_SPILL);
 	}
 	task->spilled = place->spilled;
@@ -226,6 +274,7 @@ static s32 place_by_packets(struct task_struct *p, struct task_ctx *task, u64 no
 		task->target_cpu = -1;
 		return -1;
 	}
+	look_if_full(task->target_cpu >= 0 ? task->target_cpu : task->home.cpu, now);
 	cpu = choose_long(&place, p, task, now);
 	place_long(task, cpu, &place, now);
 	return cpu;

@@ -33,6 +33,12 @@ static inline bool load_saturates(u32 load)
 	return load >= LOAD_FULL * 9 / 10;
 }
 
+/* Was a core busy without a break, in a window in which it was busy for @busy_ns? */
+static inline bool load_fills(u64 busy_ns, u64 window_ns)
+{
+	return busy_ns >= window_ns / 16 * 15;
+}
+
 /* This core can take a whole long-flow thread. */
 static inline bool load_has_room(u32 load)
 {

@@ -124,6 +124,11 @@ bool native_load_saturates(u32 load)
 	return load_saturates(load);
 }
 
+bool native_load_fills(u64 busy_ns, u64 window_ns)
+{
+	return load_fills(busy_ns, window_ns);
+}
+
 bool native_load_has_room(u32 load)
 {
 	return load_has_room(load);

@@ -51,6 +51,7 @@ s64 native_quota_granted(s64 pool, s64 chunk);
 s64 native_quota_refilled(s64 pool, u64 quota_ns, u64 burst_ns, u64 periods);
 u32 native_performance_for(u32 used);
 bool native_load_saturates(u32 load);
+bool native_load_fills(u64 busy_ns, u64 window_ns);
 bool native_load_has_room(u32 load);
 bool native_loads_fit_together(u32 home, u32 thread);
 u32 native_bucket_of(u64 value, u32 buckets);

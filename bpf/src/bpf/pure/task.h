@@ -39,6 +39,7 @@ struct task_ctx {
 	u32 group;     /* number of its cgroup: group.bpf.h */
 	u8 wake;       /* enum wake, until enqueue carries it out: wake.bpf.h */
 	u8 queued_as;  /* its class when it began to wait: wake.bpf.h */
+	bool held_up;  /* it waited long before it last ran: target.bpf.h */
 
 	/* accessed together on every wake-up (the policy), and when a long-flow thread is placed */
 	struct policy_cache policy; /* policy.bpf.h */
