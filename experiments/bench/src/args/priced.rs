@@ -23,9 +23,9 @@ pub(crate) enum PricedCommand {
     Flow(FlowArgs),
     /// Compare schedulers on the same traffic.
     Ab(Box<PricedAbArgs>),
-    /// Compare a short run with the record in experiments/priced/guard.json, in three minutes. Fails
-    /// if scx_steer lost more than 2 % of its throughput per core against another arm, or if long
-    /// flows are placed worse.
+    /// Compare a short run of scx_steer with the record in experiments/priced/guard.json, in three
+    /// minutes. Fails if it lost more than 2 % of its throughput per core, or if long flows are
+    /// placed worse.
     Guard(GuardArgs),
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct FlowArgs {
 /// Flags of `steer-bench priced guard`.
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// Make a new record, of five seeds, instead of comparing with the old one.
+    /// Make a new record, of the default scheduler, scx_steer and pinning, in six minutes.
     #[arg(long)]
     record: bool,
     #[command(flatten)]

@@ -1,23 +1,18 @@
-//! `steer-bench priced guard`: a short comparison of schedulers against a record. A change that
-//! costs throughput per core shows at once, and which figure it costs.
+//! `steer-bench priced guard`: a short run of scx_steer against a record. A change that costs
+//! throughput per core shows at once, and which figure it costs.
 
 mod record;
 
 use anyhow::{Result, ensure};
+use steer_lab::SCX_STEER;
 
 use crate::ab::{self, AbOptions};
 use record::{Figures, Record};
 
-/// Seeds that are measured at first.
-const FEW: u32 = 2;
-/// Seeds on record. If the first ones look worse, all of them decide: any change to any program
-/// moves the figures of a single seed by about a percent.
-const ALL: u32 = 5;
-
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct GuardOptions {
-    /// The comparison. Its seeds are the guard's own.
+    /// The comparison that makes the record.
     pub ab: AbOptions,
     /// Make a new record instead of comparing with it.
     pub record: bool,
@@ -29,29 +24,24 @@ pub struct GuardOptions {
 /// When a sample fails, when there is no record for this model, or when figures are worse than on
 /// record. Names these.
 pub fn run(options: &GuardOptions, command: Vec<String>) -> Result<()> {
-    let measure = |first_seed, seeds| {
-        let ab = AbOptions { first_seed, seeds, ..options.ab.clone() };
-        ab::run(&ab, command.clone())
-    };
     if options.record {
-        return Record::new(&measure(0, ALL)?)?.write();
+        return Record::new(&ab::run(&options.ab, command)?)?.write();
     }
     let record = Record::read()?;
-    let result = measure(0, FEW)?;
-    record.check_model(&result)?;
-    let mut figures = Figures::of(&result);
-    if !record.losses(&figures).is_empty() {
-        println!("Some figures look worse than on record. Measuring more seeds.");
-        figures.append(Figures::of(&measure(FEW, ALL - FEW)?));
+    let mut own = options.ab.clone();
+    // The others do not depend on what is guarded, and vary more: the default's by a tenth.
+    own.arms.retain(|arm| arm.name == SCX_STEER);
+    let result = ab::run(&own, command)?;
+    let compared = record.compare(&result, &Figures::of(&result))?;
+    for it in &compared {
+        println!("  {}", it.line);
     }
-    for line in record.lines(&figures) {
-        println!("  {line}");
-    }
-    let losses = record.losses(&figures);
+    let worse: Vec<&str> =
+        compared.iter().filter(|it| it.worse).map(|it| it.line.as_str()).collect();
     ensure!(
-        losses.is_empty(),
+        worse.is_empty(),
         "worse than on record: {}; if that is meant: steer-bench priced guard --record",
-        losses.join("; ")
+        worse.join("; ")
     );
     println!("no figure is worse than on record");
     Ok(())

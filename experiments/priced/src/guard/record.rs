@@ -1,7 +1,6 @@
 //! The record of `steer-bench priced guard`, and how figures compare with it.
 
 use std::fs;
-use std::ops::Range;
 
 use anyhow::{Context, Result, ensure};
 use indexmap::IndexMap;
@@ -13,11 +12,11 @@ use crate::tools::digest;
 
 /// The record, from the root of the repository.
 const RECORD: &str = "experiments/priced/guard.json";
-/// Metrics of which more is better. Their ratios to the other arms are compared.
-const RATIOS: [&str; 3] = ["throughput_per_core", "rpcs_per_cpu_second", "throughput_per_cpu"];
-/// What a ratio may lose.
+/// Metrics of which more is better.
+const WORTH: [&str; 3] = ["throughput_per_core", "rpcs_per_cpu_second", "throughput_per_cpu"];
+/// The part of it that may be lost.
 const LOSS: f64 = 0.02;
-/// Shares of the main arm, and the sign of what is better.
+/// Shares, and the sign of what is better.
 const SHARES: [(&str, f64); 3] = [("local_share", 1.0), ("home_share", 1.0), ("mixed_share", -1.0)];
 /// How much worse a share may be.
 const SHIFT: f64 = 0.02;
@@ -56,11 +55,11 @@ impl Record {
         Ok(())
     }
 
-    /// Says so if the kernel is another one.
+    /// Compares the figures of a result with the record.
     ///
     /// # Errors
     /// When the model is another one.
-    pub(super) fn check_model(&self, result: &AbResult) -> Result<()> {
+    pub(super) fn compare(&self, result: &AbResult, now: &Figures) -> Result<Vec<Compared>> {
         ensure!(
             self.model == model_of(result)?,
             "{RECORD} is of another emulator, model or machine: steer-bench priced guard --record"
@@ -69,41 +68,36 @@ impl Record {
         if kernel != self.kernel {
             println!("The record is of kernel {}, this is {kernel}.", self.kernel);
         }
-        Ok(())
+        Ok(self.compare_figures(now))
     }
 
-    /// A line for each figure, with the one on record.
-    pub(super) fn lines(&self, now: &Figures) -> Vec<String> {
-        self.compare(now).into_iter().map(|it| it.line).collect()
-    }
-
-    /// The figures that are worse than on record.
-    pub(super) fn losses(&self, now: &Figures) -> Vec<String> {
-        self.compare(now).into_iter().filter(|it| it.worse).map(|it| it.line).collect()
-    }
-
-    fn compare(&self, now: &Figures) -> Vec<Compared> {
-        let seeds = 0..now.seeds();
-        let mut compared = Vec::new();
-        let others = self.figures.0.keys().filter(|arm| *arm != SCX_STEER);
-        for (other, metric) in others.flat_map(|arm| RATIOS.map(|metric| (arm, metric))) {
-            let ratio = |of: &Figures| of.ratio(metric, other, seeds.clone());
-            let (was, is) = (ratio(&self.figures), ratio(now));
-            compared.push(Compared {
-                line: format!("{metric}, {SCX_STEER} / {other}: {is:.3}, on record {was:.3}"),
+    fn compare_figures(&self, now: &Figures) -> Vec<Compared> {
+        let worth = WORTH.into_iter().map(|metric| {
+            let (was, is) = (self.figures.mean(metric, SCX_STEER), now.mean(metric, SCX_STEER));
+            let others = self.figures.0.keys().filter(|arm| *arm != SCX_STEER);
+            let ratios: String = others
+                .map(|arm| format!("; x {:.2} of {arm}", is / self.figures.mean(metric, arm)))
+                .collect();
+            Compared {
+                line: format!("{metric}: {:.3} of what is on record{ratios}", is / was),
                 worse: is_below(is, was * (1.0 - LOSS)),
-            });
-        }
-        for (metric, sign) in SHARES {
-            let mean = |of: &Figures| of.mean(metric, SCX_STEER, seeds.clone());
-            let (was, is) = (mean(&self.figures), mean(now));
-            compared.push(Compared {
+            }
+        });
+        let shares = SHARES.into_iter().map(|(metric, sign)| {
+            let (was, is) = (self.figures.mean(metric, SCX_STEER), now.mean(metric, SCX_STEER));
+            Compared {
                 line: format!("{metric}: {is:.3}, on record {was:.3}"),
                 worse: is_below(sign * is, sign * was - SHIFT),
-            });
-        }
-        compared
+            }
+        });
+        worth.chain(shares).collect()
     }
+}
+
+/// A figure beside the record.
+pub(super) struct Compared {
+    pub(super) line: String,
+    pub(super) worse: bool,
 }
 
 /// What cannot be computed counts as below.
@@ -111,15 +105,10 @@ fn is_below(value: f64, least: f64) -> bool {
     value.is_nan() || least.is_nan() || value < least
 }
 
-struct Compared {
-    line: String,
-    worse: bool,
-}
-
 impl Figures {
     /// The figures that are compared. A value that was not measured is left out.
     pub(super) fn of(result: &AbResult) -> Self {
-        let metrics = || RATIOS.into_iter().chain(SHARES.map(|(metric, _)| metric));
+        let metrics = || WORTH.into_iter().chain(SHARES.map(|(metric, _)| metric));
         let arms = result.modes.values().flat_map(|mode| &mode.arms);
         let of_arm = |summaries: &IndexMap<String, Summary>| {
             let values = |metric: &str| {
@@ -131,39 +120,11 @@ impl Figures {
         Self(arms.map(|(arm, summaries)| (arm.clone(), of_arm(summaries))).collect())
     }
 
-    /// Adds the values of further seeds.
-    pub(super) fn append(&mut self, more: Self) {
-        for (arm, metrics) in more.0 {
-            for (metric, values) in metrics {
-                self.0.entry(arm.clone()).or_default().entry(metric).or_default().extend(values);
-            }
-        }
-    }
-
-    fn seeds(&self) -> usize {
-        self.values(RATIOS[0], SCX_STEER).len()
-    }
-
-    fn values(&self, metric: &str, arm: &str) -> &[f64] {
-        self.0.get(arm).and_then(|metrics| metrics.get(metric)).map_or(&[], Vec::as_slice)
-    }
-
-    /// Geometric mean, over some seeds, of the main arm's ratio to another arm; NaN if a value is
-    /// missing.
-    fn ratio(&self, metric: &str, other: &str, seeds: Range<usize>) -> f64 {
-        let log = |arm| self.mean_of(metric, arm, seeds.clone(), f64::ln);
-        (log(SCX_STEER) - log(other)).exp()
-    }
-
-    fn mean(&self, metric: &str, arm: &str, seeds: Range<usize>) -> f64 {
-        self.mean_of(metric, arm, seeds, |value| value)
-    }
-
-    fn mean_of(&self, metric: &str, arm: &str, seeds: Range<usize>, of: fn(f64) -> f64) -> f64 {
-        let count = seeds.len() as f64;
-        self.values(metric, arm)
-            .get(seeds)
-            .map_or(f64::NAN, |values| values.iter().map(|&value| of(value)).sum::<f64>() / count)
+    /// The mean over all seeds; NaN if nothing was measured.
+    fn mean(&self, metric: &str, arm: &str) -> f64 {
+        let values = self.0.get(arm).and_then(|metrics| metrics.get(metric));
+        let values = values.map_or(&[][..], Vec::as_slice);
+        values.iter().sum::<f64>() / values.len() as f64
     }
 }
 
@@ -181,57 +142,45 @@ fn model_of(result: &AbResult) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Figures of two seeds, in which scx_steer has `gain` times what the default has.
+    /// Figures of two seeds, in which scx_steer has so many times what the default has.
     fn figures(gain: [f64; 2], home_share: f64) -> Figures {
         let arm = |gains: [f64; 2], home: f64| {
-            let ratios =
-                RATIOS.map(|metric| (metric.to_owned(), gains.map(|it| it * 100.0).into()));
+            let worth = WORTH.map(|metric| (metric.to_owned(), gains.map(|it| it * 100.0).into()));
             let shares = [("local_share", 1.0), ("home_share", home), ("mixed_share", 0.0)];
             let shares = shares.map(|(metric, share)| (metric.to_owned(), vec![share; 2]));
-            ratios.into_iter().chain(shares).collect()
+            worth.into_iter().chain(shares).collect()
         };
-        Figures(
-            [("default", arm([1.0; 2], 0.5)), (SCX_STEER, arm(gain, home_share))]
-                .map(|(name, metrics)| (name.to_owned(), metrics))
-                .into(),
-        )
+        let arms = [("default", arm([1.0; 2], 0.5)), (SCX_STEER, arm(gain, home_share))];
+        Figures(arms.map(|(name, metrics)| (name.to_owned(), metrics)).into())
     }
 
-    fn record() -> Record {
+    fn worse(now: &Figures) -> Vec<String> {
         let figures = figures([1.1, 1.1], 1.0);
-        Record { model: "m".to_owned(), kernel: "k".to_owned(), figures }
+        let record = Record { model: "m".to_owned(), kernel: "k".to_owned(), figures };
+        let compared = record.compare_figures(now).into_iter();
+        compared.filter(|it| it.worse).map(|it| it.line).collect()
     }
 
     #[test]
     fn what_is_lost_beyond_two_percent_is_named() {
-        let losses = |gain, home| record().losses(&figures(gain, home));
-        assert!(losses([1.1, 1.1], 1.0).is_empty());
-        assert!(losses([1.2, 1.2], 1.0).is_empty());
-        assert!(losses([1.0825, 1.0825], 0.985).is_empty());
+        assert!(worse(&figures([1.1, 1.1], 1.0)).is_empty());
+        assert!(worse(&figures([1.2, 1.2], 1.0)).is_empty());
+        assert!(worse(&figures([1.0825, 1.0825], 0.985)).is_empty());
         // One seed may be worse if the other makes up for it.
-        assert!(losses([1.05, 1.15], 1.0).is_empty());
-        let lost = losses([1.07, 1.07], 0.97);
+        assert!(worse(&figures([1.05, 1.15], 1.0)).is_empty());
+        let lost = worse(&figures([1.07, 1.07], 0.97));
         assert_eq!(lost.len(), 4, "{lost:?}");
-        assert!(
-            lost[0].contains("throughput_per_core, scx_steer / default: 1.070, on record 1.100")
-        );
-        assert!(lost[3].contains("home_share: 0.970, on record 1.000"));
+        assert_eq!(lost[0], "throughput_per_core: 0.973 of what is on record; x 1.07 of default");
+        assert_eq!(lost[3], "home_share: 0.970, on record 1.000");
     }
 
     #[test]
-    fn what_was_not_measured_is_a_loss() {
+    fn what_was_not_measured_is_worse() {
         let mut without = figures([1.1, 1.1], 1.0);
-        without.0["default"]["rpcs_per_cpu_second"].clear();
-        let lost = record().losses(&without);
-        assert_eq!(lost.len(), 1, "{lost:?}");
-        assert!(lost[0].contains("rpcs_per_cpu_second"));
-    }
-
-    #[test]
-    fn further_seeds_come_after_the_first() {
-        let mut all = figures([1.1, 1.0], 1.0);
-        all.append(figures([1.2, 1.3], 1.0));
-        assert_eq!(all.seeds(), 4);
-        assert_eq!(all.values(RATIOS[0], SCX_STEER), [110.0, 100.0, 120.0, 130.0]);
+        without.0["default"].clear();
+        assert!(worse(&without).is_empty(), "the default is not compared");
+        without.0[SCX_STEER]["rpcs_per_cpu_second"].clear();
+        let lost = worse(&without);
+        assert!(lost.len() == 1 && lost[0].contains("rpcs_per_cpu_second"), "{lost:?}");
     }
 }
