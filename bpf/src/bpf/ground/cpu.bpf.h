@@ -40,8 +40,10 @@ struct cpu_state {
 	u16 saved_1024ths; /* of full speed, what the governor was told to save: power.bpf.h */
 	bool taken;	   /* such a thread keeps the CPU from ours: load.bpf.h */
 	bool full;	   /* it was busy for a whole short window: load.bpf.h */
-	u64 full_mark_ns;  /* when that window began: load.bpf.h */
-	u64 full_busy_ns;  /* busy time then: load.bpf.h */
+
+	/* accessed when a long-flow thread is placed, once per such window */
+	u64 full_mark_ns; /* when that window began: load.bpf.h */
+	u64 full_busy_ns; /* busy time then: load.bpf.h */
 } __attribute__((aligned(64)));
 
 _Static_assert(__builtin_offsetof(struct cpu_state, rescue_dsq) == 64, "one group per cache line");

@@ -31,7 +31,7 @@ pub(crate) enum PricedCommand {
 
 /// What the guard measures: flags of `steer-bench priced ab`. CPUs near the NIC are left for RPCs.
 const GUARD: &str =
-    "--shape 2x4 --steering hash --no-hogs --duration 0.1 --out target/priced-guard";
+    "--shape 2x4 --steering hash --seeds 4 --no-hogs --duration 0.1 --out target/priced-guard";
 
 /// How to run guests.
 #[derive(Debug, Args)]
@@ -109,7 +109,7 @@ pub(crate) struct FlowArgs {
 /// Flags of `steer-bench priced guard`.
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// Make a new record, of the default scheduler, scx_steer and pinning, in six minutes.
+    /// Make a new record, of the default scheduler, scx_steer and pinning, in five minutes.
     #[arg(long)]
     record: bool,
     #[command(flatten)]
