@@ -63,7 +63,7 @@ pub(super) fn task<'a>(
     programs: &[PathBuf],
 ) -> Task<'a> {
     let layout = options.layout();
-    let queues = options.queues;
+    let (cpus, queues) = (options.shape.cpus(), options.queues);
     let steering = match which.world {
         Steering::Auto => Wire::Follow,
         Steering::Hash | Steering::Spread => Wire::Hash,
@@ -77,7 +77,7 @@ pub(super) fn task<'a>(
     };
     // As the lab's wheel: the driver spreads interrupts over all CPUs, an operator pins them near.
     let softirqs = match which.world {
-        Steering::Auto | Steering::Spread => (0..options.shape.cpus()).collect(),
+        Steering::Auto | Steering::Spread => (0..cpus).collect(),
         Steering::Hash | Steering::Explicit => layout.long_cpus.clone(),
     };
     let list = |cpus: &[usize]| -> String {
@@ -94,7 +94,7 @@ pub(super) fn task<'a>(
     let words = vec![
         ("mtu", options.mtu.to_string()),
         ("seed", which.seed.to_string()),
-        ("measured_mask", format!("{:x}", mask(0..options.shape.cpus()))),
+        ("measured_mask", format!("{:x}", mask(0..cpus))),
         ("client_mask", format!("{:x}", mask(clients.iter().copied()))),
         ("client_cpu", clients.last().map_or_else(String::new, usize::to_string)),
         ("softirqs", list(&softirqs)),

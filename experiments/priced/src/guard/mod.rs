@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use steer_lab::SCX_STEER;
 
 use crate::ab::{self, AbOptions};
-use record::{Figures, Record};
+use record::Record;
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub fn run(options: &GuardOptions, command: Vec<String>) -> Result<()> {
     // The others do not depend on what is guarded, and vary more: the default's by a tenth.
     own.arms.retain(|arm| arm.name == SCX_STEER);
     let result = ab::run(&own, command)?;
-    let compared = record.compare(&result, &Figures::of(&result))?;
+    let compared = record.compare(&result)?;
     for it in &compared {
         println!("  {}", it.line);
     }

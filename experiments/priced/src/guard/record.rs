@@ -1,12 +1,14 @@
 //! The record of `steer-bench priced guard`, and how figures compare with it.
 
 use std::fs;
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use steer_lab::SCX_STEER;
-use steer_result::{AbResult, Summary};
+use steer_result::metrics::{self, Better};
+use steer_result::{AbResult, Summary, write_whole};
 
 use crate::tools::digest;
 
@@ -16,18 +18,18 @@ const RECORD: &str = "experiments/priced/guard.json";
 const WORTH: [&str; 3] = ["throughput_per_core", "rpcs_per_cpu_second", "throughput_per_cpu"];
 /// The part of it that may be lost.
 const LOSS: f64 = 0.02;
-/// Shares, and the sign of what is better.
-const SHARES: [(&str, f64); 3] = [("local_share", 1.0), ("home_share", 1.0), ("mixed_share", -1.0)];
+/// Shares of placement.
+const SHARES: [&str; 3] = ["local_share", "home_share", "mixed_share"];
 /// How much worse a share may be.
 const SHIFT: f64 = 0.02;
 
 /// What was measured, by arm and metric; a value for each seed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Figures(IndexMap<String, IndexMap<String, Vec<f64>>>);
 
 /// The file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     /// Hash of the emulator, the model and the prices. With others, figures do not compare.
@@ -50,7 +52,7 @@ impl Record {
 
     pub(super) fn write(&self) -> Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
-        fs::write(RECORD, text).with_context(|| format!("writing {RECORD}"))?;
+        write_whole(Path::new(RECORD), &text)?;
         println!("{RECORD} is written");
         Ok(())
     }
@@ -59,7 +61,7 @@ impl Record {
     ///
     /// # Errors
     /// When the model is another one.
-    pub(super) fn compare(&self, result: &AbResult, now: &Figures) -> Result<Vec<Compared>> {
+    pub(super) fn compare(&self, result: &AbResult) -> Result<Vec<Compared>> {
         ensure!(
             self.model == model_of(result)?,
             "{RECORD} is of another emulator, model or machine: steer-bench priced guard --record"
@@ -68,7 +70,7 @@ impl Record {
         if kernel != self.kernel {
             println!("The record is of kernel {}, this is {kernel}.", self.kernel);
         }
-        Ok(self.compare_figures(now))
+        Ok(self.compare_figures(&Figures::of(result)))
     }
 
     fn compare_figures(&self, now: &Figures) -> Vec<Compared> {
@@ -83,11 +85,14 @@ impl Record {
                 worse: is_below(is, was * (1.0 - LOSS)),
             }
         });
-        let shares = SHARES.into_iter().map(|(metric, sign)| {
+        let shares = SHARES.into_iter().map(|metric| {
             let (was, is) = (self.figures.mean(metric, SCX_STEER), now.mean(metric, SCX_STEER));
             Compared {
                 line: format!("{metric}: {is:.3}, on record {was:.3}"),
-                worse: is_below(sign * is, sign * was - SHIFT),
+                worse: match metrics::find(metric).map(|it| it.better) {
+                    Some(Better::Lower) => is_below(-is, -was - SHIFT),
+                    _ => is_below(is, was - SHIFT),
+                },
             }
         });
         worth.chain(shares).collect()
@@ -108,7 +113,7 @@ fn is_below(value: f64, least: f64) -> bool {
 impl Figures {
     /// The figures that are compared. A value that was not measured is left out.
     pub(super) fn of(result: &AbResult) -> Self {
-        let metrics = || WORTH.into_iter().chain(SHARES.map(|(metric, _)| metric));
+        let metrics = || WORTH.into_iter().chain(SHARES);
         let arms = result.modes.values().flat_map(|mode| &mode.arms);
         let of_arm = |summaries: &IndexMap<String, Summary>| {
             let values = |metric: &str| {
@@ -172,6 +177,9 @@ mod tests {
         assert_eq!(lost.len(), 4, "{lost:?}");
         assert_eq!(lost[0], "throughput_per_core: 0.973 of what is on record; x 1.07 of default");
         assert_eq!(lost[3], "home_share: 0.970, on record 1.000");
+        let mut mixed = figures([1.1, 1.1], 1.0);
+        mixed.0[SCX_STEER]["mixed_share"] = vec![0.06, 0.0];
+        assert_eq!(worse(&mixed), ["mixed_share: 0.030, on record 0.000"]);
     }
 
     #[test]
