@@ -6,6 +6,7 @@
 # pinned), $workload (traffic, rpcs, overload or pipe), $bpf_stats (anything: count what BPF
 # programs cost).
 server=10.42.0.2
+long_rate=40Mbit
 state=/sys/kernel/sched_ext/state
 
 fail() {
@@ -99,7 +100,7 @@ traffic() { # traffic [CLIENT_OPTION]...
 	per_node=$(for node in $(nodes); do echo --cpus $(cat $node/cpulist); done)
 	steer-bench hog $per_node >/tmp/hog.out 2>/tmp/hog.err &
 	await /tmp/hog.out ready
-	inside steer-bench client --server $server --long-rate 40Mbit --source-port $port --warmup 2 \
+	inside steer-bench client --server $server --long-rate $long_rate --source-port $port --warmup 2 \
 		--duration 5 --json "$@" >/tmp/client 2>/tmp/client.err || fail "the client failed"
 	kill -INT $observer
 	wait $observer || fail "the observer failed"
@@ -111,12 +112,14 @@ traffic() { # traffic [CLIENT_OPTION]...
 
 rpcs() { traffic --long-flows 0; }
 
-# Traffic, beside more hogs than CPUs.
+# Traffic, beside more hogs than CPUs. The long flows are slow: what waits behind their threads must
+# not wait as long as those take to use a slice.
 overload() {
 	steer-bench contend --threads 8 --duration 15 >/tmp/hogs 2>/tmp/hogs.err &
 	hogs=$!
 	sh -c 'renice -n 5 $$; exec steer-bench contend --threads 4 --duration 15' >/tmp/nice-hogs 2>/tmp/nice-hogs.err &
 	nice_hogs=$!
+	long_rate=4Mbit
 	traffic
 	wait $hogs $nice_hogs || fail "a hog failed"
 	for report in hogs nice-hogs; do

@@ -201,8 +201,7 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	limit_lag(prev, s.task);
-	if (!is_furthest_behind(prev->scx.dsq_vtime, state->clock, cpu) &&
-	    take_own(cpu, claimed, now))
+	if (!is_furthest_behind(prev, s.task, cpu) && take_own(cpu, claimed, now))
 		return;
 	start_slice(state, prev, s.task, now);
 	scx_bpf_task_set_slice(prev, place_settings.slice_ns);

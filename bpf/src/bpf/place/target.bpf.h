@@ -134,11 +134,13 @@ static __always_inline void note_wait(struct task_ctx *task, u64 now)
 	task->held_up = now > task->queued_ns + HELD_UP_NS;
 }
 
-/* @task goes back to its home, which it had left. Was that right? */
+/* @task goes back to its home, which it had left. If it left on an alarm, was that right? */
 static __always_inline void judge_alarm(const struct task_ctx *task, u64 now)
 {
 	struct core_use *home = core_of(task->home.cpu);
 
+	if (!task->alarmed)
+		return;
 	if (now >= task->spill_until_ns + LOAD_WINDOW_NS) {
 		home->false_alarms = 0;
 		return;
@@ -246,14 +248,18 @@ static __always_inline void place_long(struct task_ctx *task, s32 cpu,
 	if (place->searched)
 		task->searched_window = search_window(now);
 	if (place->spills_from >= 0) {
-		core_of(place->spills_from)->next_spill_ns = now + SPILL_PACE_NS;
-		core_of(place->spills_from)->next_alarm_ns = now + ALARM_PACE_NS;
+		struct core_use *full = core_of(place->spills_from);
+
+		full->next_spill_ns = now + SPILL_PACE_NS;
+		if (full->next_alarm_ns < now + ALARM_PACE_NS)
+			full->next_alarm_ns = now + ALARM_PACE_NS;
 	}
 	if (task->spilled && !place->spilled)
 		judge_alarm(task, now);
 	if (place->searched || place->spills_from >= 0)
 		count(CNT_LONG_SEARCH);
 	if (place->spills) {
+		task->alarmed = place->alarmed;
 		task->spill_until_ns = now + (place->alarmed ? ALARM_STAY_NS : SPILL_STAY_NS);
 		count(CNT_LONG_SPILL);
 	}

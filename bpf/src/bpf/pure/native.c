@@ -34,9 +34,9 @@ void native_home_leave(struct home *h)
 	home_leave(h);
 }
 
-u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns)
+u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 most)
 {
-	return vtime_by(vtime, from, to, slice_ns);
+	return vtime_by(vtime, from, to, most);
 }
 
 u64 native_vtime_limited(u64 vtime, u64 now, u64 slice_ns)

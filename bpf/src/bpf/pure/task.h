@@ -56,9 +56,11 @@ struct task_ctx {
 	s32 counted_cpu;     /* ... and where: cores.bpf.h */
 	u32 searched_window; /* the last in which it looked for a NIC-local core: target.bpf.h */
 	bool spilled;	     /* it left its saturated home, and its packets stayed: target.bpf.h */
+	bool alarmed;	     /* ... on an alarm, before the averages told: target.bpf.h */
 
 	/* accessed together when it is queued and when it is charged */
 	u64 charged_ns;	     /* its CPU time when it was last charged: charge.bpf.h */
+	u32 weight_1024ths;  /* its weight among all threads at that time: charge.bpf.h */
 	u32 counted_group;   /* the cgroup in which it is counted as runnable: group.bpf.h */
 	u32 counted_weight;  /* ... and as what; 0: it is not: group.bpf.h */
 	u32 followed_window; /* the last in which it followed its packets: follow.bpf.h */

@@ -9,18 +9,23 @@
 
 #include "intf.h"
 
-/* How far a thread may be ahead of its clock, or behind, in slices. */
-enum { MOST_LAG = 20 };
+/*
+ * How far a thread may be ahead of its clock, or behind, in slices, each as long as it is in the
+ * thread's virtual time. As many as under the kernel's own scheduler (update_entity_lag,
+ * kernel/sched/fair.c, 6.6). With a bound that is the same for all weights, either a thread of
+ * little weight would get too much, or others would wait for seconds.
+ */
+enum { MOST_LAG = 2 };
 
 /*
  * @vtime is told by a clock that shows @from; tell it by a clock that shows @to. The thread
- * stays as far ahead or behind as it was, within MOST_LAG.
+ * stays as far ahead or behind as it was, but at most @most.
  */
-static inline u64 vtime_by(u64 vtime, u64 from, u64 to, u64 slice_ns)
+static inline u64 vtime_by(u64 vtime, u64 from, u64 to, u64 most)
 {
-	s64 ahead = vtime - from, most = MOST_LAG * slice_ns;
+	s64 ahead = vtime - from, bound = most;
 
-	return to + (ahead < -most ? -most : ahead > most ? most : ahead);
+	return to + (ahead < -bound ? -bound : ahead > bound ? bound : ahead);
 }
 
 /*

@@ -21,12 +21,19 @@ static u64 effective_weight(const struct task_struct *p, const struct task_ctx *
 	return group ? weight_in(&group->share, weight) : (u64)weight << WEIGHT_SHIFT;
 }
 
+/* The thread, which runs on @state's CPU, has @weight. */
+static __always_inline void note_weight(struct cpu_state *state, struct task_ctx *task, u64 weight)
+{
+	task->weight_1024ths = weight >> (WEIGHT_SHIFT - 10);
+	state->weight_1024ths = task->weight_1024ths;
+}
+
 /* @p, whose context is @task, begins to run: what it had before is paid for. */
 static void start_charging(struct cpu_state *state, const struct task_struct *p,
 			   struct task_ctx *task)
 {
 	task->charged_ns = p->se.sum_exec_runtime;
-	state->weight_1024ths = effective_weight(p, task) >> (WEIGHT_SHIFT - 10);
+	note_weight(state, task, effective_weight(p, task));
 }
 
 /* Charge @p, which runs on @state's CPU, for the CPU time since it was charged last. */
@@ -41,7 +48,7 @@ static void charge(struct cpu_state *state, struct task_struct *p, struct task_c
 	weight = effective_weight(p, task);
 	scx_bpf_task_set_dsq_vtime(p, p->scx.dsq_vtime + vtime_of(ran, weight));
 	note_paid(state, p, now);
-	state->weight_1024ths = weight >> (WEIGHT_SHIFT - 10);
+	note_weight(state, task, weight);
 	count_busy_time(state, ran);
 	if (nr_limited && task->group)
 		charge_quotas(task->group, ran, now);

@@ -33,9 +33,6 @@ _Static_assert(MAX_LLCS <= CLOCK_CPU, "caches and CPUs share the numbers of cloc
 
 /* Threads share a cache's CPUs for this long after one waited in the cache's queue. */
 #define SHARED_NS (20 * 1000 * 1000ULL)
-/* How far a CPU's clock gets ahead of the cache's, in slices. */
-#define MOST_AHEAD 200
-
 static struct clock {
 	u64 vtime;     /* of the thread that is furthest ahead of those that began to run */
 	u64 lift;      /* the cache's clock, less this one; 0 for a cache's own */
@@ -61,18 +58,26 @@ static __always_inline u64 lifted(u64 vtime, u32 number)
 	return vtime + clock_at(number)->lift;
 }
 
+/* How far a thread of this weight may be ahead of its clock, or behind (MOST_LAG). */
+static __always_inline u64 most_lag_of(u32 weight_1024ths)
+{
+	u64 weight = (u64)weight_1024ths << (WEIGHT_SHIFT - 10);
+
+	return MOST_LAG * vtime_of(place_settings.slice_ns, weight);
+}
+
 /*
  * @vtime is told by clock @from; tell it by clock @to. It stays within MOST_LAG of the clock also
  * under the same cache: a long-flow thread that had its core to itself, and was ahead by much, does
  * not wait for long among others once its flow has ended. Global, so that the verifier walks it
  * once and not for each caller.
  */
-__weak __noinline u64 vtime_between(u64 vtime, u32 from, u32 to)
+__weak __noinline u64 vtime_between(u64 vtime, u32 from, u32 to, u32 weight_1024ths)
 {
 	u32 from_cache = cache_clock(from), to_cache = cache_clock(to);
 
 	vtime = vtime_by(lifted(vtime, from), clock_at(from_cache)->vtime,
-			 clock_at(to_cache)->vtime, place_settings.slice_ns);
+			 clock_at(to_cache)->vtime, most_lag_of(weight_1024ths));
 	return vtime - clock_at(to)->lift;
 }
 
@@ -82,7 +87,9 @@ static __always_inline u64 vtime_at(const struct task_struct *p, const struct ta
 {
 	u64 vtime = p->scx.dsq_vtime;
 
-	return !task || task->clock == number ? vtime : vtime_between(vtime, task->clock, number);
+	if (!task || task->clock == number)
+		return vtime;
+	return vtime_between(vtime, task->clock, number, task->weight_1024ths);
 }
 
 /*
@@ -110,26 +117,43 @@ static void set_clock(struct task_struct *p, struct task_ctx *task, u32 number)
 	note_clock(task, number);
 }
 
-/* Lift the clock of @cpu's queue, so that @vtime, told by it, is near the cache's clock. */
-static void lift_clock_for(s32 cpu, u64 vtime)
+/*
+ * Lift the clock of @cpu's queue, so that @vtime, told by it, is near the cache's clock: a slice
+ * behind at most, or MOST_LAG ahead. Global, as vtime_between().
+ */
+__weak __noinline int lift_clock_near(s32 cpu, u64 vtime, u32 weight_1024ths)
 {
 	struct clock *own = clock_at(CLOCK_CPU | slot(cpu));
-	u64 cache = clock_at(llc_of(cpu))->vtime, least = cache - place_settings.slice_ns,
-	    most = cache + MOST_AHEAD * place_settings.slice_ns;
+	s64 ahead = vtime + own->lift - clock_at(llc_of(cpu))->vtime,
+	    least = -(s64)place_settings.slice_ns, most = most_lag_of(weight_1024ths);
 
-	if (time_before(vtime + own->lift, least))
-		own->lift = least - vtime;
-	else if (time_before(most, vtime + own->lift))
-		own->lift = most - vtime;
+	if (ahead < least)
+		own->lift += least - ahead;
+	else if (ahead > most)
+		own->lift -= ahead - most;
+	return 0;
+}
+
+/* Lift the clock of @cpu's queue for @p, so that it competes with the threads of the cache. */
+static __always_inline void lift_clock_for(s32 cpu, const struct task_struct *p,
+					   const struct task_ctx *task)
+{
+	lift_clock_near(cpu, p->scx.dsq_vtime, task ? task->weight_1024ths : 0);
+}
+
+/* The time that clock @number shows. A CPU's shows no more than its cache's. */
+static u64 clock_time(u32 number)
+{
+	const struct clock *own = clock_at(number);
+	u64 cache = clock_at(cache_clock(number))->vtime - own->lift;
+
+	return time_before(own->vtime, cache) ? own->vtime : cache;
 }
 
 /* By the clock of @cpu's queue: a virtual time before that of all threads which @cpu serves. */
 static u64 first_vtime(s32 cpu)
 {
-	const struct clock *own = clock_at(CLOCK_CPU | slot(cpu));
-	u64 cache = clock_at(llc_of(cpu))->vtime - own->lift;
-
-	return (time_before(own->vtime, cache) ? own->vtime : cache) - 2 * place_settings.slice_ns;
+	return clock_time(CLOCK_CPU | slot(cpu)) - 2 * place_settings.slice_ns;
 }
 
 /* A thread is queued at a cache. */
@@ -142,9 +166,9 @@ static __always_inline void note_shared(u32 llc, u64 now)
 static void limit_lag(struct task_struct *p, const struct task_ctx *task)
 {
 	if (task)
-		scx_bpf_task_set_dsq_vtime(p, vtime_limited(p->scx.dsq_vtime,
-							    clock_at(task->clock)->vtime,
-							    place_settings.slice_ns));
+		scx_bpf_task_set_dsq_vtime(p,
+					   vtime_limited(p->scx.dsq_vtime, clock_time(task->clock),
+							 place_settings.slice_ns));
 }
 
 /* A thread with @vtime by clock @number begins to run: the clock advances to it. */

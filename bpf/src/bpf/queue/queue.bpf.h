@@ -91,7 +91,7 @@ static void lift_clock(s32 cpu)
 	if (scx_bpf_dsq_nr_queued(DSQ_CPU | cpu))
 		p = __COMPAT_scx_bpf_dsq_peek(DSQ_CPU | cpu);
 	if (p)
-		lift_clock_for(cpu, p->scx.dsq_vtime);
+		lift_clock_for(cpu, p, ctx_of(p));
 }
 
 /* From now on, the clock of @cpu's queue tells the virtual time of @p. */
@@ -99,7 +99,7 @@ static void set_cpu_clock(struct task_struct *p, struct task_ctx *task, s32 cpu)
 {
 	set_clock(p, task, CLOCK_CPU | slot(cpu));
 	limit_lag(p, task);
-	lift_clock_for(cpu, p->scx.dsq_vtime);
+	lift_clock_for(cpu, p, task);
 }
 
 /*
@@ -128,7 +128,7 @@ __weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
 	if (!p)
 		return ~0ULL;
 	if (kind_of(dsq) == DSQ_CPU)
-		lift_clock_for(cpu, p->scx.dsq_vtime);
+		lift_clock_for(cpu, p, ctx_of(p));
 	return vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, clock_of_queue(dsq, cpu));
 }
 
@@ -228,22 +228,23 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 }
 
 /*
- * Is @vtime, told by @clock, further behind than all threads in the queues that @cpu serves first?
- * If @clock is that of the CPU's own queue, it is lifted first, also for @vtime. So @vtime is told
- * by the cache's only after that.
+ * Is @p, which runs on @cpu, further behind than all threads in the queues that @cpu serves first?
+ * If its clock is that of the CPU's own queue, it is lifted first, also for @p. So its virtual time
+ * is told by the cache's only after that.
  */
-static bool is_furthest_behind(u64 vtime, u32 clock, s32 cpu)
+static bool is_furthest_behind(const struct task_struct *p, const struct task_ctx *task, s32 cpu)
 {
-	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu), head;
+	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu), head, vtime;
+	u32 clock = state_of(cpu)->clock;
 
 	if (clock == (CLOCK_CPU | slot(cpu)))
-		lift_clock_for(cpu, vtime);
+		lift_clock_for(cpu, p, task);
 	if (!scx_bpf_dsq_nr_queued(own))
 		own = 0;
 	if (cpu_pools[slot(cpu)].pools)
 		own = first_with_pools(cpu, own);
 	head = own ? head_vtime(own, cpu) : 0;
-	vtime = vtime_told_by(llc_of(cpu), vtime, clock);
+	vtime = vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, clock);
 	if (own && !time_before(vtime, head))
 		return false;
 	return is_exclusive(cpu) || !scx_bpf_dsq_nr_queued(shared) ||
