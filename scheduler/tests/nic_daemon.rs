@@ -71,10 +71,11 @@ impl Host {
     }
 
     fn daemon(&self) -> Daemon {
-        let mut child = self
-            .command(&["daemon", "--host", &self.file().display().to_string()])
-            .spawn()
-            .unwrap();
+        self.start(&["daemon", "--host", &self.file().display().to_string()])
+    }
+
+    fn start(&self, words: &[&str]) -> Daemon {
+        let mut child = self.command(words).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let pid = Pid::from_child(&child);
         thread::spawn(move || {
@@ -234,6 +235,22 @@ fn a_mode_is_set_again_after_the_link_the_channels_or_the_nic_itself() {
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(host.now(), aligned());
     daemon.end(Signal::TERM);
+    assert_eq!(host.now(), before());
+}
+
+#[test]
+fn watch_hears_of_a_link_long_before_it_looks_by_itself() {
+    let Some(host) = Host::new("hears") else { return };
+    let apply = host.command(&["apply", "v0", "--mode", "align", "--cpus", "0"]).output().unwrap();
+    assert!(apply.status.success(), "{apply:?}");
+    let mut watch = host.start(&["watch", "--every", "3600"]);
+    // it has to have seen the NIC once, as it is now
+    thread::sleep(Duration::from_secs(1));
+    host.shell(&format!("echo 2 > {RPS}; ip link set v0 down; ip link set v0 up"));
+    watch.says("settings were set again");
+    assert_eq!(host.now(), aligned());
+    watch.end(Signal::TERM);
+    assert!(host.command(&["restore"]).output().unwrap().status.success());
     assert_eq!(host.now(), before());
 }
 

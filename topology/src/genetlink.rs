@@ -2,7 +2,7 @@
 
 use std::io;
 
-use neli::consts::genl::{CtrlAttr, CtrlCmd};
+use neli::consts::genl::{CtrlAttr, CtrlAttrMcastGrp, CtrlCmd, Index};
 use neli::consts::nl::{GenlId, NlmF};
 use neli::consts::socket::NlFamily;
 use neli::genl::{AttrTypeBuilder, Genlmsghdr, GenlmsghdrBuilder, Nlattr, NlattrBuilder};
@@ -62,6 +62,30 @@ fn attribute(number: u16, value: u32) -> io::Result<Nlattr<u16, Buffer>> {
 
 /// The number of the family; `None` if the kernel has no family of this name.
 fn family(name: &str) -> io::Result<Option<u16>> {
+    describe(name, |answer| {
+        answer.attrs().get_attr_handle().get_attr_payload_as(CtrlAttr::FamilyId).ok()
+    })
+}
+
+/// The number of the multicast group called `group` of the family called `name`; `None` if the
+/// kernel has no such family or group.
+pub(crate) fn group(name: &str, group: &str) -> io::Result<Option<u32>> {
+    describe(name, |answer| {
+        let attributes = answer.attrs().get_attr_handle();
+        let groups = attributes.get_nested_attributes::<Index>(CtrlAttr::McastGroups).ok()?;
+        groups.iter().find_map(|one| {
+            let one = one.get_attr_handle::<CtrlAttrMcastGrp>().ok()?;
+            let called = one.get_attr_payload_as_with_len::<String>(CtrlAttrMcastGrp::Name).ok()?;
+            (called == group).then(|| one.get_attr_payload_as(CtrlAttrMcastGrp::Id).ok())?
+        })
+    })
+}
+
+/// Asks for the description of the family called `name` and applies `read` to it.
+fn describe<T>(
+    name: &str,
+    read: impl Fn(&Genlmsghdr<u8, CtrlAttr>) -> Option<T>,
+) -> io::Result<Option<T>> {
     let name = NlattrBuilder::default()
         .nla_type(
             AttrTypeBuilder::default()
@@ -78,12 +102,9 @@ fn family(name: &str) -> io::Result<Option<u16>> {
         .attrs([name].into_iter().collect::<GenlBuffer<CtrlAttr, Buffer>>())
         .build()
         .map_err(io::Error::other)?;
-    let id = |answer: &Genlmsghdr<u8, CtrlAttr>| {
-        answer.attrs().get_attr_handle().get_attr_payload_as(CtrlAttr::FamilyId).ok()
-    };
     let control = GenlId::Ctrl.into();
-    match netlink::ask(NlFamily::Generic, control, NlmF::ACK, question, usize::MAX, id) {
-        Ok(ids) => Ok(ids.unwrap_or_default().first().copied()),
+    match netlink::ask(NlFamily::Generic, control, NlmF::ACK, question, usize::MAX, read) {
+        Ok(found) => Ok(found.unwrap_or_default().into_iter().next()),
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
         Err(error) => Err(error),
     }

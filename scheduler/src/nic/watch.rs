@@ -6,19 +6,21 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use log::warn;
 use steer_nic::{Error, Held, Live, Store};
+use steer_topology::DeviceNews;
 
 use super::args::WatchArgs;
 use super::keeper::Keeper;
 use super::root;
 use crate::signals;
 
-/// How long a signal waits at most.
+/// How long a signal or news waits at most.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Watches until a signal.
 pub(crate) fn run(args: &WatchArgs) -> Result<()> {
     root::needed("nic watch")?;
     let live = Live::open().context("opening a socket to ask drivers")?;
+    let news = DeviceNews::listen().context("listening to changes of network interfaces")?;
     let store = Store::open(&args.journal.folder)?;
     let shutdown = signals::on_shutdown()?;
     let mut keeper = Keeper::default();
@@ -35,8 +37,10 @@ pub(crate) fn run(args: &WatchArgs) -> Result<()> {
                 }
             }
         }
-        while !shutdown.raised() && looked.elapsed() < every {
+        let mut heard = false;
+        while !shutdown.raised() && !heard && looked.elapsed() < every {
             thread::sleep(NAP);
+            heard = news.wait(Duration::ZERO)?;
         }
     }
     Ok(())

@@ -9,12 +9,13 @@ mod wishes;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use log::warn;
 use steer_nic::Sample;
+use steer_topology::DeviceNews;
 
 use super::args::HostArgs;
 use crate::signals::Flag;
@@ -25,8 +26,11 @@ pub(super) use command::run;
 pub(crate) use status::HostStatus;
 pub(super) use wishes::files;
 
-/// How often the NICs are looked at.
+/// How often the NICs are looked at, if there is no news of them: files of sysfs and procfs change
+/// without.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long news waits at most.
+const NAP: Duration = Duration::from_millis(100);
 
 /// The thread that steers the host. When this value is dropped, the settings have gone back.
 pub(crate) struct HostSteering {
@@ -58,12 +62,13 @@ impl HostSteering {
     pub(crate) fn start(args: &HostArgs, reload: Flag) -> Result<Self> {
         let wishes = Wishes::load(args, reload)?;
         let duty = Duty::new(&args.journal.folder)?;
+        let news = DeviceNews::listen().context("listening to changes of network interfaces")?;
         let shared = Arc::new(Shared::default());
         let (stop, stopped) = bounded(1);
         let theirs = shared.clone();
         let thread = thread::Builder::new()
             .name("host-steering".into())
-            .spawn(move || follow(wishes, duty, &theirs, &stopped))
+            .spawn(move || follow(wishes, duty, &news, &theirs, &stopped))
             .context("starting host steering")?;
         Ok(Self { shared, stop, thread: Some(thread) })
     }
@@ -99,7 +104,13 @@ impl Drop for HostSteering {
 }
 
 /// The thread: looks at the NICs until it is stopped, then puts settings back.
-fn follow(mut wishes: Wishes, mut duty: Duty, shared: &Shared, stopped: &Receiver<()>) {
+fn follow(
+    mut wishes: Wishes,
+    mut duty: Duty,
+    news: &DeviceNews,
+    shared: &Shared,
+    stopped: &Receiver<()>,
+) {
     let mut said: Option<String> = None;
     loop {
         wishes.follow();
@@ -110,14 +121,28 @@ fn follow(mut wishes: Wishes, mut duty: Duty, shared: &Shared, stopped: &Receive
         }
         said = trouble;
         *locked(&shared.status) = status::of(&wishes, &duty, said.clone());
-        match stopped.recv_timeout(LOOK_EVERY) {
-            Err(RecvTimeoutError::Timeout) => {}
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+        if is_over(news, stopped) {
+            break;
         }
     }
     if let Err(error) = duty.end(wishes.on_exit()) {
         warn!("host settings were not put back: {error:#}; try: scx_steer nic restore");
     }
+}
+
+/// Waits until the next look is due; true: there shall be none. Looks are a nap apart, however much
+/// news there is.
+fn is_over(news: &DeviceNews, stopped: &Receiver<()>) -> bool {
+    let looked = Instant::now();
+    let mut heard = false;
+    while !heard && looked.elapsed() < LOOK_EVERY {
+        if stopped.recv_timeout(NAP) != Err(RecvTimeoutError::Timeout) {
+            return true;
+        }
+        // what cannot be heard is seen a second later
+        heard = news.wait(Duration::ZERO).unwrap_or(false);
+    }
+    false
 }
 
 /// What a thread that panicked left is as good as any other.
