@@ -1,9 +1,13 @@
 #!/bin/sh
-# Checks the packages in target/packages: lint, the same bytes from a second build, and a clean Debian
-# 13 root where they are installed and run. Needs root.
+# Checks the packages in target/packages: licences of all that is linked in, lint, the same bytes from
+# a second build, and a clean Debian 13 root where they are installed and run. Needs root.
 set -eu
 cd "$(dirname "$0")/.."
 OUT=target/packages
+PATH=$PWD/target/tools/bin:$PATH
+
+echo "== licences and sources"
+cargo deny check licenses bans sources
 
 echo "== lint"
 lintian --fail-on error,warning --tag-display-limit 0 "$OUT"/*.deb

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-TOOLS="cargo-deb@3.8.0 cargo-generate-rpm@0.21.1 cargo-cyclonedx@0.5.9"
+TOOLS="cargo-deb@3.8.0 cargo-deny@0.20.2 cargo-generate-rpm@0.21.1 cargo-cyclonedx@0.5.9"
 ROOT=$PWD/target/tools
 
 wanted=
