@@ -133,7 +133,26 @@ fn short_flows_get_what_long_flows_can_do_without() {
     assert_eq!(for_short(FULL / 2, 4 * FULL, 4), 0, "half a core's work is not worth a whole one");
 }
 
+fn run_average(average: u32, ran: u64) -> u32 {
+    // SAFETY: no pointer is passed.
+    unsafe { native_run_average(average, ran) }
+}
+
+#[test]
+fn one_long_run_makes_the_average_long_and_short_ones_make_it_short_again() {
+    let after = run_average(10_000, 5_000_000);
+    assert!(after > 50_000, "{after}");
+    let later = (0..40).fold(after, |average, _| run_average(average, 10_000));
+    assert!((10_000..12_000).contains(&later), "{later}");
+}
+
 proptest! {
+    #[test]
+    fn the_average_moves_towards_the_run(average in 0u32..1 << 28, ran in 0u64..1 << 40) {
+        let (after, ran) = (run_average(average, ran), ran.min(1 << 28) as u32);
+        prop_assert!((average.min(ran)..=average.max(ran)).contains(&after), "{}", after);
+    }
+
     #[test]
     fn more_to_do_never_means_fewer_cpus(
         short in 0u32..=64 * FULL, more in 0u32..=4 * FULL, long in 0u32..=64 * FULL, cpus in 1u32..1024,

@@ -39,6 +39,7 @@
 #include "ground/subject.bpf.h"
 #include "ground/swap.bpf.h"
 #include "hotplug.bpf.h"
+#include "near.bpf.h"
 #include "place/follow.bpf.h"
 #include "place/free.bpf.h"
 #include "place/misplaced.bpf.h"
@@ -87,6 +88,9 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 		}
 	}
 
+	cpu = wake_near(p, &s, prev_cpu);
+	if (cpu >= 0)
+		return cpu;
 	cpu = follow_packets(p, &s, prev_cpu);
 	/* runs are short: warm caches are worth more than a core of its own (SMT) */
 	if (cpu < 0 && s.class == CLASS_SHORT && take_free_idle(p, prev_cpu, s.now))
@@ -143,6 +147,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	look_at(&s, p);
 	choose_queue(&q, p, &s, cpu);
+	q.near = wake == WAKE_NEAR;
 
 	/* the kernel does not look at the queue again by itself: the CPU is about to idle */
 	if (enq_flags & SCX_ENQ_LAST &&
@@ -216,7 +221,7 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	look_at(&s, p);
 	charge(state, p, s.task, s.now);
 	note_class(state, p, s.class);
-	if (throttled_by(p, s.task))
+	if (throttled_by(p, s.task) || state->wanted)
 		scx_bpf_task_set_slice(p, 0);
 	/*
 	 * A thread whose flow became long or whose policy changed moves now, not when it sleeps. A

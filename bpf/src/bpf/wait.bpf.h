@@ -18,6 +18,7 @@ struct queue {
 	u64 dsq;
 	s32 cpu;
 	bool resumes; /* it goes on when the thread that preempted it is done */
+	bool near;    /* a CPU of this cache takes it soon: near.bpf.h */
 };
 
 /* Does another CPU of @cpu's block idle that @p may use? */
@@ -102,8 +103,9 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 		idle = pick_idle_in_pool(p, s->policy->pool, q->cpu);
 	} else if (q->dsq >= DSQ_LLC) {
 		note_waiting(llc_of(q->cpu));
-		idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0, s->now)
-					       : pick_shared_idle(p, q->cpu);
+		if (!q->near)
+			idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0, s->now)
+						       : pick_shared_idle(p, q->cpu);
 	}
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);

@@ -24,36 +24,45 @@
 /* How long a thread without traffic runs before another such thread may preempt it. */
 #define GRANULARITY_NS (1000 * 1000ULL)
 
+enum preempt { PREEMPT_NOT, PREEMPT_SOON, PREEMPT_NOW };
+
 /*
- * May a wake-up on @cpu preempt the thread that runs there?
+ * When may a wake-up on @cpu preempt the thread that runs there?
  *
  * On a CPU that is kept for the woken thread's pool: yes, if the other thread only borrows it.
  * Elsewhere: only a thread without traffic that is further ahead than the woken one, or an idle one
  * (SCHED_IDLE, cpu.idle) by any other. The owner of a claimed CPU may also preempt one that is up
- * to a slice behind, if that one may run elsewhere.
+ * to a slice behind, if that one may run elsewhere. A thread without traffic does not preempt one
+ * that just began, but soon.
  */
-static bool may_preempt(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
+static enum preempt preempts(const struct task_struct *p, const struct subject *s, s32 cpu,
+			     bool owner)
 {
 	const struct cpu_state *state = state_of(cpu);
 	u64 ran = s->now > state->started_ns ? s->now - state->started_ns : 0;
-	bool idle = is_idle_thread(p, s->task);
+	bool idle = is_idle_thread(p, s->task), soon;
+	u64 vtime;
 
 	if (state->class == NR_CLASSES)
-		return false;
+		return PREEMPT_NOT;
 	if (s->policy->owns_pool && is_in_pool(cpu, s->policy->pool))
-		return state->pool != s->policy->pool && !state->pinned;
+		return state->pool != s->policy->pool && !state->pinned ? PREEMPT_NOW : PREEMPT_NOT;
 	if (state->class != CLASS_NONE)
-		return false;
+		return PREEMPT_NOT;
 	if (state->idle != idle)
-		return state->idle;
-	/* a thread without traffic does not preempt one that just began */
-	if (s->class == CLASS_NONE && !s->policy->urgent && ran < GRANULARITY_NS)
-		return false;
+		return state->idle ? PREEMPT_NOW : PREEMPT_NOT;
+	soon = s->class == CLASS_NONE && !s->policy->urgent && ran < GRANULARITY_NS;
 	if (owner && !state->pinned)
 		ran += place_settings.slice_ns;
-	return time_before(
-		vtime_at(p, s->task, state->clock),
-		state->vtime_ns + vtime_of(ran, (u64)state->weight_1024ths << (WEIGHT_SHIFT - 10)));
+	vtime = state->vtime_ns + vtime_of(ran, (u64)state->weight_1024ths << (WEIGHT_SHIFT - 10));
+	if (!time_before(vtime_at(p, s->task, state->clock), vtime))
+		return PREEMPT_NOT;
+	return soon ? PREEMPT_SOON : PREEMPT_NOW;
+}
+
+static bool may_preempt(const struct task_struct *p, const struct subject *s, s32 cpu)
+{
+	return preempts(p, s, cpu, false) == PREEMPT_NOW;
 }
 
 /*
@@ -67,7 +76,7 @@ static s32 pick_preemptible(const struct task_struct *p, const struct subject *s
 
 	bpf_for (i, 0, hurried ? BLOCK : 1) {
 		other = near_cpu(cpu, i);
-		if (other >= 0 && is_free_for(p, other, s->now) && may_preempt(p, s, other, false))
+		if (other >= 0 && is_free_for(p, other, s->now) && may_preempt(p, s, other))
 			return other;
 	}
 	return -1;
@@ -86,7 +95,15 @@ static enum wake wake_at(const struct task_struct *p, const struct subject *s, s
 {
 	if (scx_bpf_test_and_clear_cpu_idle(cpu))
 		return WAKE_RUN;
-	return may_preempt(p, s, cpu, owner) ? preempt(s, cpu) : WAKE_QUEUE;
+	switch (preempts(p, s, cpu, owner)) {
+	case PREEMPT_NOW:
+		return preempt(s, cpu);
+	case PREEMPT_SOON:
+		note_wanted(state_of(cpu));
+		return WAKE_QUEUE;
+	default:
+		return WAKE_QUEUE;
+	}
 }
 
 /* The thread wakes or begins to wait: how long it waits counts from now. */

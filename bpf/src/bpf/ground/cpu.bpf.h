@@ -4,6 +4,7 @@
 #define __STEER_CPU_BPF_H
 
 #include "ground/affinity.bpf.h"
+#include "pure/load.h"
 
 /*
  * After each field stands the one file that writes it. The first group is one cache line: every
@@ -25,6 +26,7 @@ struct cpu_state {
 	bool idle;	    /* it is SCHED_IDLE, or a cgroup of it cpu.idle: cpu.bpf.h */
 	bool makes_load;    /* its CPU time counts in `busy_ns`: cpu.bpf.h */
 	bool preempted;	    /* it is being preempted by a thread that is done soon: cpu.bpf.h */
+	bool wanted; /* a thread that woke is to have the CPU from the next tick: cpu.bpf.h */
 
 	/* accessed together at ticks and by the timer; the loads also to place long-flow threads */
 	u64 rescue_dsq;	     /* a queue where a thread waited too long, or 0: rescue.bpf.h */
@@ -40,6 +42,7 @@ struct cpu_state {
 	u16 saved_1024ths; /* of full speed, what the governor was told to save: power.bpf.h */
 	bool taken;	   /* such a thread keeps the CPU from ours: load.bpf.h */
 	bool full;	   /* it was busy for a whole short window: load.bpf.h */
+	u32 short_run_ns;  /* how long short-flow threads run at a time, averaged: cpu.bpf.h */
 
 	/* accessed when a long-flow thread is placed, once per such window */
 	u64 full_mark_ns; /* when that window began: load.bpf.h */
@@ -80,6 +83,7 @@ static __always_inline void note_running(struct cpu_state *state, const struct t
 					 u8 class, u8 pool, bool idle)
 {
 	state->preempted = false;
+	state->wanted = false;
 	note_class(state, p, class);
 	state->pool = pool;
 	state->pinned = is_pinned(p);
@@ -103,13 +107,21 @@ static __always_inline void note_preempted(struct cpu_state *state, bool soon)
 	state->class = NR_CLASSES;
 }
 
+/* A thread that woke waits, since the running one just began. Its slice ends at the next tick. */
+static __always_inline void note_wanted(struct cpu_state *state)
+{
+	state->wanted = true;
+}
+
 /* The running thread had CPU time. It counts if the thread moves data. Called on its own CPU. */
 static __always_inline void count_busy_time(struct cpu_state *state, u64 ran_ns)
 {
 	if (state->makes_load)
 		state->busy_ns += ran_ns;
-	else if (state->class == CLASS_SHORT)
+	else if (state->class == CLASS_SHORT) {
 		state->short_ns += ran_ns;
+		state->short_run_ns = run_average(state->short_run_ns, ran_ns);
+	}
 }
 
 #endif /* __STEER_CPU_BPF_H */

@@ -16,6 +16,14 @@ static inline u32 load_update(u32 load, u64 busy_ns, u64 window_ns)
 	return (load + (now < LOAD_FULL ? now : LOAD_FULL)) / 2;
 }
 
+/* The average length of runs, after one more of @ran_ns. It moves by an eighth. */
+static inline u32 run_average(u32 average_ns, u64 ran_ns)
+{
+	const u64 most = 1 << 28; /* 268 ms */
+
+	return (average_ns * 7ULL + (ran_ns < most ? ran_ns : most)) / 8;
+}
+
 /*
  * The speed that a CPU needs, in 1024ths, of which @used are used on average: a quarter more than
  * it uses, as schedutil's (map_util_perf, kernel/sched/cpufreq_schedutil.c, 6.6).

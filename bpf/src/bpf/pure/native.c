@@ -104,6 +104,11 @@ u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns)
 	return load_update(load, busy_ns, window_ns);
 }
 
+u32 native_run_average(u32 average_ns, u64 ran_ns)
+{
+	return run_average(average_ns, ran_ns);
+}
+
 u32 native_cpus_for_short(u32 short_load, u32 long_load, u32 cpus)
 {
 	return cpus_for_short(short_load, long_load, cpus);

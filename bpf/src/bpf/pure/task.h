@@ -21,6 +21,7 @@ enum { KEPT_BURSTS = 4 };
 enum wake {
 	WAKE_UNSEEN, /* nothing: the wake-up did not pass through select_cpu */
 	WAKE_QUEUE,  /* the thread waits */
+	WAKE_NEAR,   /* it waits for a CPU beside its packets, which another thread leaves soon */
 	WAKE_RUN,    /* it runs at once, on an idle CPU */
 	WAKE_PREEMPT /* it runs at once, in place of the thread that runs there */
 };

@@ -11,11 +11,13 @@
 
 /*
  * How far a thread may be ahead of its clock, or behind, in slices, each as long as it is in the
- * thread's virtual time. As many as under the kernel's own scheduler (update_entity_lag,
- * kernel/sched/fair.c, 6.6). With a bound that is the same for all weights, either a thread of
- * little weight would get too much, or others would wait for seconds.
+ * thread's virtual time. With a bound that is the same for all weights, either a thread of little
+ * weight would get too much, or others would wait for seconds. The kernel's own scheduler allows
+ * two slices (update_entity_lag, kernel/sched/fair.c, 6.6). Ours end at ticks only, so a thread may
+ * run for two ticks of 10 ms in one of 5 ms. With two slices, a thread of nice 10 got .084 of two
+ * CPUs instead of .05, with four .048 to .065.
  */
-enum { MOST_LAG = 2 };
+enum { MOST_LAG = 8 };
 
 /*
  * @vtime is told by a clock that shows @from; tell it by a clock that shows @to. The thread

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A short-flow thread stays beside its packets if it gets a CPU there soon. From another cache,
+ * each request and each answer crosses between the two, which costs more than a wait of
+ * microseconds. The kernel's own scheduler, too, looks no further than the cache when a thread
+ * wakes (select_idle_sibling, kernel/sched/fair.c, 6.18).
+ */
+#ifndef __STEER_NEAR_BPF_H
+#define __STEER_NEAR_BPF_H
+
+#include <scx/common.bpf.h>
+#include <bpf_experimental.h>
+#include "ground/affinity.bpf.h"
+#include "ground/counters.bpf.h"
+#include "ground/cpu.bpf.h"
+#include "ground/subject.bpf.h"
+#include "place/free.bpf.h"
+#include "queue/queue.bpf.h"
+#include "wake.bpf.h"
+
+/* Where short-flow threads run for longer than this at a time, nothing is over soon. */
+#define NEAR_RUN_NS (50 * 1000)
+
+/* Does @cpu run a short-flow thread that is done soon, and does no thread wait for its cache yet?
+ */
+static bool is_done_soon(s32 cpu, u64 now)
+{
+	const struct cpu_state *state = state_of(cpu);
+
+	return state->class == CLASS_SHORT && now < state->started_ns + NEAR_RUN_NS &&
+	       !scx_bpf_dsq_nr_queued(DSQ_LLC | llc_of(cpu));
+}
+
+/*
+ * Softirq on this CPU wakes @p, which ran on @prev_cpu. If both are under one cache, and a free CPU
+ * of the block idles, runs batch work, or is left soon, @p goes there. Returns the CPU, or -1: then
+ * @p looks further.
+ */
+static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 prev_cpu)
+{
+	s32 i, cpu, soon = -1;
+
+	if (s->class != CLASS_SHORT || !bpf_in_interrupt() ||
+	    llc_of(bpf_get_smp_processor_id()) != llc_of(prev_cpu))
+		return -1;
+	bpf_for (i, 0, BLOCK) {
+		cpu = near_cpu(prev_cpu, i);
+		if (cpu < 0 || !is_free_for(p, cpu, s->now))
+			continue;
+		if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
+			count(CNT_SHORT_IDLE);
+			return decide(s, cpu, WAKE_RUN);
+		}
+		if (soon < 0 && state_of(cpu)->short_run_ns <= NEAR_RUN_NS &&
+		    (may_preempt(p, s, cpu) || is_done_soon(cpu, s->now)))
+			soon = cpu;
+	}
+	if (soon < 0)
+		return -1;
+	if (may_preempt(p, s, soon))
+		return decide(s, soon, preempt(s, soon));
+	count(CNT_SHORT_QUEUED);
+	note_wanted(state_of(soon));
+	return decide(s, soon, WAKE_NEAR);
+}
+
+#endif /* __STEER_NEAR_BPF_H */
