@@ -143,7 +143,7 @@ fn one_long_run_makes_the_average_long_and_short_ones_make_it_short_again() {
     let after = run_average(10_000, 5_000_000);
     assert!(after > 50_000, "{after}");
     let later = (0..40).fold(after, |average, _| run_average(average, 10_000));
-    assert!((10_000..12_000).contains(&later), "{later}");
+    assert!((10_000..20_000).contains(&later), "{later}");
 }
 
 proptest! {
