@@ -19,6 +19,11 @@ telemetry was also measured on a virtual machine. The emulator shows where threa
 they share. It prices neither caches nor remote memory, so it cannot show what placement gains on a \
 real host. Its latencies and throughputs are those of an emulator.
 
+The part [In a model of a machine](#in-a-model-of-a-machine) is different. There the guest's clock is \
+a model that prices caches, remote memory and DMA as published for one machine \
+([the priced lab](../experiments/priced/README.md)). Its figures are that model's. Hardware has the \
+last word.
+
 How to read a table:
 
 - Values are medians of the rounds. A ratio is that of two arms, with its 95 % interval.

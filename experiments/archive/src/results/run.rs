@@ -77,6 +77,7 @@ pub(super) struct Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Group {
+    Model,
     Placement,
     Latency,
     PerCpuSecond,
@@ -94,7 +95,8 @@ pub(super) enum Group {
 
 impl Group {
     /// All parts, with their headings.
-    pub(super) const ALL: [(Self, &'static str); 13] = [
+    pub(super) const ALL: [(Self, &'static str); 14] = [
+        (Self::Model, "In a model of a machine"),
         (Self::Placement, "Placement"),
         (Self::Latency, "RPC latency"),
         (Self::PerCpuSecond, "Throughput per CPU-second"),

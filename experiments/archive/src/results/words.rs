@@ -40,7 +40,11 @@ pub(super) fn value(metric: &Metric, value: f64) -> String {
     let own = WORDS.iter().find(|(name, ..)| *name == metric.name);
     own.map_or_else(
         || metric.show(value),
-        |(_, _, scale, decimals)| number(value / scale, *decimals),
+        |(_, _, scale, decimals)| {
+            // the priced tier's milliseconds are fractions
+            let few = *scale > 1.0 && (value / scale).abs() < 1.0;
+            number(value / scale, if few { 3 } else { *decimals })
+        },
     )
 }
 
