@@ -21,7 +21,7 @@ help:
 	@echo "make check  formatting and lints: before each commit"
 	@echo "make lab    the scheduler in a guest under traffic, about 5 minutes: after a change in bpf/ or scheduler/"
 	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
-	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 40 minutes"
+	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 20 minutes"
 	@echo "make test   all tests, on both kernels, about 1 hour: before a release"
 	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, about 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"
@@ -53,9 +53,9 @@ lab: build
 contracts: build
 	$(BENCH) lab contracts --json target/contracts.json
 
-# The main comparison in the priced tier: the same work, at fixed rates, at two steering modes.
+# The main comparison in the priced tier: the same work under all arms, at fixed rates.
 priced: build priced-setup
-	$(BENCH) priced ab --machine xeon-gold-6128 --steering auto,hash --seeds 5 --budget 60 --out $(PRICED)
+	$(BENCH) priced ab --machine xeon-gold-6128 --shape 2x4 --steering hash --seeds 10 --no-hogs --duration 0.1 --out $(PRICED)
 
 # The guest test runs on the lab's default kernel and on the newest series. The last steps test the
 # deterministic tier, and the scheduler's worth in the priced tier.
