@@ -10,7 +10,9 @@
  * brings all threads of the queue nearer to that clock: the one furthest behind is a slice behind,
  * as any other thread that lacked CPU time (vtime_limited). What they owe each other stays, and so
  * their weights hold, and a thread that comes from elsewhere does not wait until they have caught
- * up.
+ * up. The other way round, a long-flow thread alone on a claimed core gets ahead of the cache's
+ * clock while only short-flow threads wait there. The lift shrinks then: it does not pay for that
+ * later.
  *
  * While threads wait in the cache's queue, only they advance the cache's clock. A thread of little
  * weight with a CPU to itself would drag it along, and what the others are owed would be lost to
@@ -33,6 +35,7 @@ _Static_assert(MAX_LLCS <= CLOCK_CPU, "caches and CPUs share the numbers of cloc
 
 /* Threads share a cache's CPUs for this long after one waited in the cache's queue. */
 #define SHARED_NS (20 * 1000 * 1000ULL)
+
 static struct clock {
 	u64 vtime;     /* of the thread that is furthest ahead of those that began to run */
 	u64 lift;      /* the cache's clock, less this one; 0 for a cache's own */
