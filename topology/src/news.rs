@@ -1,13 +1,10 @@
 //! News of network interfaces: the kernel says when one comes, goes or changes.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::time::Duration;
 
 use neli::consts::socket::{Msg, NlFamily};
 use neli::socket::NlSocket;
 use neli::utils::Groups;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::genetlink;
 
@@ -34,24 +31,13 @@ impl DeviceNews {
         Ok(Self { sockets })
     }
 
-    /// Waits for news, for as long as `patience`. True if there are some. They count as heard, also
-    /// if they were too many for the kernel to keep.
+    /// Is there news since the last call? Does not wait. News that was too much for the kernel to
+    /// keep counts, too.
     ///
     /// # Errors
     /// The sockets cannot be read.
-    pub fn wait(&self, patience: Duration) -> io::Result<bool> {
-        // SAFETY: the sockets stay open while `self` is borrowed.
-        #[allow(unsafe_code, reason = "neli's sockets lend no descriptor")]
-        let fds = self.sockets.iter().map(|s| unsafe { BorrowedFd::borrow_raw(s.as_raw_fd()) });
-        let fds: Vec<_> = fds.collect();
-        let mut polled: Vec<_> = fds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
-        match poll(&mut polled, Some(&patience)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(false),
-            ready => ready?,
-        };
-        self.sockets.iter().try_for_each(drain)?;
-        Ok(true)
+    pub fn heard(&self) -> io::Result<bool> {
+        self.sockets.iter().try_fold(false, |heard, socket| Ok(drain(socket)? || heard))
     }
 }
 
@@ -63,14 +49,16 @@ fn join(family: NlFamily, group: u32) -> io::Result<NlSocket> {
     Ok(socket)
 }
 
-/// Reads until there is nothing left. What it says does not matter: the reader looks for itself.
-fn drain(socket: &NlSocket) -> io::Result<()> {
+/// Reads until there is nothing left; true: there was something. What it says does not matter: the
+/// reader looks for itself.
+fn drain(socket: &NlSocket) -> io::Result<bool> {
     let mut buffer = [0; 4096];
+    let mut heard = false;
     loop {
         match socket.recv(&mut buffer[..], Msg::empty()) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+            Ok(_) => heard = true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(heard),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => heard = true,
             Err(error) => return Err(error),
         }
     }

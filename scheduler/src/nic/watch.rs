@@ -40,7 +40,7 @@ pub(crate) fn run(args: &WatchArgs) -> Result<()> {
         let mut heard = false;
         while !shutdown.raised() && !heard && looked.elapsed() < every {
             thread::sleep(NAP);
-            heard = news.wait(Duration::ZERO)?;
+            heard = news.heard()?;
         }
     }
     Ok(())

@@ -140,7 +140,7 @@ fn is_over(news: &DeviceNews, stopped: &Receiver<()>) -> bool {
             return true;
         }
         // what cannot be heard is seen a second later
-        heard = news.wait(Duration::ZERO).unwrap_or(false);
+        heard = news.heard().unwrap_or(false);
     }
     false
 }
