@@ -33,21 +33,76 @@ pid() { systemctl show -P MainPID scx_steer; }
 restarts() { systemctl show -P NRestarts scx_steer; }
 restarted() { [ "$(restarts)" -gt "$before" ] && in_force; }
 say() { echo "\$ $*"; "$@" 2>&1 || fail "$*"; }
+# for a command whose exit code tells what it found
+say_any() { echo "\$ $*"; "$@" 2>&1; echo "(exit code $?)"; }
 run() { echo "\$ $1"; bash -c "$1" 2>&1 || fail "$1"; }
 
 echo "== starts at boot"
-until_true in_force
+until_true sh -c 'systemctl -q is-active scx_steer || systemctl -q is-failed scx_steer'
 say systemctl is-active scx_steer
-say scx_steer status
-started=$(systemctl show -P ExecMainStartTimestampMonotonic scx_steer)
-active=$(systemctl show -P ActiveEnterTimestampMonotonic scx_steer)
-echo "from the start of the program until it is in force: $(((active - started) / 1000)) ms"
 run "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
+systemctl disable --now scx_steer
+until_true off
+
+# Traffic over the NIC: a thread that only receives, and one that asks and waits.
+for module in failover net_failover virtio_net; do insmod "/root/$module.ko" || fail "$module"; done
+until_true test -e /sys/class/net/eth0
+ip address add 10.0.2.15/24 dev eth0 && ip link set eth0 up || fail "eth0 does not come up"
+systemd-run -q --unit bulk bash -c 'exec cat </dev/tcp/10.0.2.100/9 >/dev/null'
+systemd-run -q --unit rpc bash -c 'exec 3<>/dev/tcp/10.0.2.100/7; while echo ask >&3; do read -r _ <&3; done'
+
+echo "== doctor"
+say_any scx_steer doctor --only load,host
+
+echo "== start"
+began=$(date +%s%N)
+say systemctl enable --now scx_steer
+echo "from \`enable --now\` until it is in force: $((($(date +%s%N) - began) / 1000000)) ms"
+until_true in_force
+until_true sh -c 'scx_steer status | grep -q "NIC eth0"'
+say scx_steer status
+
+echo "== top, in a terminal"
+# view KEY TITLE: presses the key in the terminal of top, and waits for the view of this title
+view() {
+	[ -z "$1" ] || tmux send-keys -t top "$1"
+	until_true sh -c "tmux capture-pane -pt top | grep -q '$2'"
+}
+tmux -u new-session -d -s top -x 100 -y 24 scx_steer top
+view "" "NIC, QUEUE"
+until_true sh -c 'tmux capture-pane -pt top | grep -q "eth0.*b/s"'
+echo '$ sudo scx_steer top'
+tmux capture-pane -pt top | grep .
+view v "TID *NAME"
+until_true sh -c 'tmux capture-pane -pt top | grep -q "cat *long"'
+until_true sh -c 'tmux capture-pane -pt top | grep -q "bash *short"'
+tmux capture-pane -pt top | grep .
+tmux capture-pane -pet top | base64 | sed 's/^/PICTURE /'
+view v "softirq  . idle"
+view v "THROTTLED"
+tmux send-keys -t top q
+until_true sh -c '! tmux has-session -t top'
+systemctl stop bulk rpc
 
 echo "== metrics, without privileges"
 until_true curl -sf http://127.0.0.1:9954/metrics
 run 'curl -s http://127.0.0.1:9954/metrics | grep -E "^scx_steer_(in_force|up|cpus) "'
 [ "$(curl -s http://127.0.0.1:9954/metrics | grep -c '^scx_steer_up 1$')" = 1 ] || fail "metrics: no answer"
+
+echo "== metrics in Prometheus"
+cat >/run/prometheus.yml <<'END'
+global: { scrape_interval: 1s }
+rule_files: [/usr/share/doc/scx-steer/prometheus/alerts.yml]
+scrape_configs:
+  - job_name: scx_steer
+    static_configs: [{ targets: ['localhost:9954'] }]
+END
+/root/prometheus --config.file=/run/prometheus.yml --storage.tsdb.path=/run/prometheus --log.level=error &
+prometheus=$!
+query="curl -s http://127.0.0.1:9090/api/v1/query --data-urlencode"
+until_true sh -c "$query query=scx_steer_in_force | grep -q '\"1\"'"
+run "$query 'query=scx_steer_flows_total{class=\"long\"}' | grep -o '\"metric.*[^}]'"
+kill $prometheus
 
 echo "== the score of the units"
 run 'systemd-analyze security --no-pager | grep -E "^UNIT|scx_steer"'
@@ -63,21 +118,19 @@ say systemctl reload scx_steer
 say scx_steer status
 
 echo "== NIC settings with the service"
-for module in failover net_failover virtio_net; do insmod "/root/$module.ko" || fail "$module"; done
-until_true test -e /sys/class/net/eth0
-until_true sh -c 'scx_steer status | grep -q "NIC eth0"'
-mkdir -p /etc/systemd/system/scx_steer.service.d
-cat >/etc/systemd/system/scx_steer.service.d/nic.conf <<'END'
-[Service]
-ExecStartPost=+/usr/bin/scx_steer nic apply --mode rfs
-END
-systemctl daemon-reload
 original=$(rps)
-say cat /etc/systemd/system/scx_steer.service.d/nic.conf
+printf '[nic.eth0]\nmode = "rfs"\n' >/etc/scx_steer/host.toml
+mkdir -p /etc/systemd/system/scx_steer.service.d
+say cat /etc/scx_steer/host.toml
+say cp /usr/share/doc/scx-steer/nic-modes.conf /etc/systemd/system/scx_steer.service.d/
+say systemctl daemon-reload
 say systemctl restart scx_steer
 until_true in_force
+until_true sh -c 'scx_steer nic status | grep -q "RFS table of the host: 3"'
 applied=$(rps)
+say scx_steer status
 say scx_steer nic status
+run "grep -E '^(CapEff|Uid)' /proc/$(pid)/status"
 [ "$applied" != "$original" ] || fail "nothing was applied"
 
 echo "== killed: started again, NIC settings are put back and set again"
@@ -117,6 +170,16 @@ say systemctl show -P Result -P ActiveState scx_steer
 say systemctl start scx_steer
 until_true in_force
 
+echo "== NIC settings without the scheduler"
+say systemctl stop scx_steer
+off && same "$original" || fail "the NIC is set to $(rps), and was $original"
+say systemctl start scx_steer-nic
+until_true same "$applied"
+say systemctl start scx_steer
+until_true in_force
+systemctl -q is-active scx_steer-nic && fail "two services set the NIC"
+until_true same "$applied"
+
 echo "== a second one refuses"
 scx_steer && fail "two schedulers"
 in_force || fail "the first has gone"
@@ -137,8 +200,10 @@ echo "CPU time of the pretender per CPU time of the honest one: $((pretends * 10
 
 echo "== upgraded: restarted, settings kept"
 old=$(pid)
+began=$(date +%s%N)
 say dpkg -i /root/new.deb
 until_true in_force
+echo "from the package until it is in force: $((($(date +%s%N) - began) / 1000000)) ms"
 [ "$(pid)" != "$old" ] || fail "the old program still runs"
 say dpkg-query -W -f '${Version}\n' scx-steer
 [ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
@@ -159,6 +224,10 @@ echo "== in a container with the two capabilities of the DaemonSet"
 cp /root/scx_steer /usr/bin/
 mkdir -p /run/bundle/rootfs
 mount --bind / /run/bundle/rootfs
+# the command of the DaemonSet's init container
+sed 's/"args": .*/"args": ["sh", "-c", "scx_steer doctor || [ $? != 2 ]"],/' /root/container.json >/run/bundle/config.json
+crun run --no-pivot --bundle /run/bundle doctor 2>&1 | tee /run/doctor.log
+[ "${PIPESTATUS[0]}" = 0 ] || fail "the doctor would keep the pod from starting"
 cp /root/container.json /run/bundle/config.json
 # without pivot_root, which cannot leave this guest's initramfs
 crun run --no-pivot --bundle /run/bundle scx >/run/container.log 2>&1 &

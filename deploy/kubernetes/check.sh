@@ -1,6 +1,6 @@
 #!/bin/sh
 # Renders the chart and the Kustomize base and validates both against Kubernetes' schemas, without a
-# cluster. Needs python3-venv; installs from PyPI into target/tools.
+# cluster. Needs python3-venv; installs its Python packages into target/tools.
 set -eu
 cd "$(dirname "$0")/../.."
 venv=target/tools/kubernetes

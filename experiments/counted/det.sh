@@ -3,8 +3,8 @@
 # clock, which counts instructions, or for another program, so that the same seed gives the same
 # run. What was counted goes to the console, each part behind a line "@@name".
 # From the kernel's command line, through init: $seed, $scheduler (a program of /bin, default or
-# pinned), $workload (traffic, rpcs, overload or pipe), $bpf_stats (anything: count what BPF
-# programs cost).
+# pinned), $workload (traffic, rpcs, overload or pipe), $watchers (stats, metrics and top, with
+# commas between), $bpf_stats (anything: count what BPF programs cost).
 server=10.42.0.2
 long_rate=40Mbit
 state=/sys/kernel/sched_ext/state
@@ -37,6 +37,18 @@ load() {
 	loaded=$!
 	await $state enabled
 }
+
+# What watches the scheduler. Each does once a second what it would do for an operator.
+watch() { # watch NAME TEXT COMMAND...: until the first sample is there
+	out=/tmp/$1
+	text=$2
+	shift 2
+	"$@" >$out 2>$out.err &
+	await $out "$text"
+}
+stats() { watch stats . scx_steer --monitor 1; }
+metrics() { watch metrics scx_steer_up scx_steer metrics --textfile /tmp/metrics --every 1; }
+top() { watch top cpus scx_steer top --json; }
 
 unload() {
 	[ -n "$loaded" ] || return
@@ -149,6 +161,7 @@ bench() {
 spin $((seed * 7919))
 [ "$workload" = pipe ] || connect
 load
+for watcher in $(echo $watchers | tr , ' '); do $watcher; done
 [ -z "$bpf_stats" ] || echo 1 >/proc/sys/kernel/bpf_stats_enabled
 if [ "$workload" = pipe ]; then pipe; else counted $workload $workload; fi
 for counters in interrupts softirqs stat vmstat schedstat net/dev net/snmp; do

@@ -28,6 +28,7 @@ for word in $(cat /proc/cmdline); do
 	lab.scheduler=*) export scheduler=${word#lab.scheduler=} ;;
 	lab.workload=*) export workload=${word#lab.workload=} ;;
 	lab.bpf-stats=*) export bpf_stats=${word#lab.bpf-stats=} ;;
+	lab.watchers=*) export watchers=${word#lab.watchers=} ;;
 	esac
 done
 

@@ -106,3 +106,32 @@ fn the_front_page_is_read_in_two_minutes() {
     let lines = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap().lines().count();
     assert!((80..=120).contains(&lines), "README.md has {lines} lines");
 }
+
+/// The versions of scx_steer that a text names: numbers with two points after these words.
+fn versions(text: &str) -> Vec<&str> {
+    let named = ["scx-steer:", "scx_steer ", "scx-steer (", "version: ", "ersion: \"", "version "];
+    let after = named.iter().flat_map(|word| text.split(word).skip(1));
+    let numbers =
+        after.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit() && c != '.').next());
+    numbers.map(|it| it.trim_end_matches('.')).filter(|it| it.matches('.').count() == 2).collect()
+}
+
+#[test]
+fn every_file_that_names_the_version_names_this_one() {
+    let files = [
+        "README.md",
+        "docs/operating.md",
+        "deploy/kubernetes/base/daemonset.yaml",
+        "deploy/kubernetes/helm/scx-steer/Chart.yaml",
+        "deploy/kubernetes/helm/scx-steer/values.yaml",
+        "deploy/kubernetes/image/build.sh",
+    ];
+    for file in files {
+        let text = fs::read_to_string(Path::new(ROOT).join(file)).unwrap();
+        let found = versions(&text);
+        assert!(!found.is_empty(), "{file} names no version");
+        for version in found {
+            assert_eq!(version, env!("CARGO_PKG_VERSION"), "{file}");
+        }
+    }
+}

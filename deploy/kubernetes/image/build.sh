@@ -4,7 +4,7 @@
 # and buildah.
 set -eu
 cd "$(dirname "$0")/../../.."
-name=${1:-scx-steer:0.1.0}
+name=${1:-scx-steer:0.2.0}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,6 +1,6 @@
 //! `steer-bench lab soak`: everything at once, for minutes: traffic, stress-ng, cgroups and a CPU that
-//! come and go, changing policies of every class. Nothing may stall, the kernel must not eject the
-//! scheduler, and must not complain.
+//! come and go, changing policies of every class, threads of all weights, limits and cpusets, real-time
+//! hogs. Nothing may stall, the kernel must not eject the scheduler, and must not complain.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ pub struct SoakOptions {
 const RELOAD: Duration = Duration::from_secs(150);
 
 /// What runs beside the traffic, by name: shell scripts that never end.
-const CHURN: [(&str, &str); 4] = [
+const CHURN: [(&str, &str); 5] = [
     // CPU work, short-lived processes, threads that change their affinity, wake-ups.
     ("stress", "exec stress-ng --quiet --cpu 1 --fork 1 --affinity 1 --pipe 1 --timeout 0"),
     (
@@ -44,6 +44,19 @@ const CHURN: [(&str, &str); 4] = [
          while :; do for class in long short none auto; do put \"class = \\\"$class\\\"\"; done; \
          put 'pool = \"nic-local\"'; put 'pool = \"remote\"'; put 'reserve = 1'; \
          put \"$(printf 'pool = \"1\"\\nexclusive = true')\"; put 'granularity = \"process\"'; done",
+    ),
+    // Both make their cgroups and remove them again.
+    (
+        "contend",
+        "while steer-bench contend --duration 3 --cgroup 'm weight=300' --cgroup 'm/a max=30%' \
+         --cgroup 'm/b weight=10 max=150% burst-ms=50' --cgroup 'i idle=1' \
+         --group 'a cgroup=m/a threads=3' --group 'b cgroup=m/b threads=3' \
+         --group 'i cgroup=i threads=2' --group 'low nice=19' --group 'idle policy=idle' \
+         --group 'high nice=-10 run-ms=5 sleep-ms=20' && \
+         steer-bench contend --duration 3 --cgroup 'bound cpus=2-3 weight=10000' \
+         --group 'hog policy=fifo cpus=2 run-ms=500 sleep-ms=100' \
+         --group 'bound cgroup=bound threads=4' --group 'sleepers threads=4 run-ms=1 sleep-ms=20'; \
+         do sleep 1; done",
     ),
     (
         "hotplug",
@@ -81,6 +94,7 @@ fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> 
     const TIMES_ENABLED: &str = "/sys/kernel/sched_ext/enable_seq";
     bench.start()?;
     let enabled: u32 = bench.guest.link.read(TIMES_ENABLED)?.parse()?;
+    bench.guest.link.write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu +cpuset")?;
     for (name, script) in CHURN {
         bench.guest.link.spawn(name, &["sh", "-c", script])?;
     }

@@ -15,11 +15,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::counted::Counted;
-use super::options::{DEFAULT, PINNED, RunOptions, Workload};
+use super::options::{DEFAULT, PINNED, RunOptions, Watcher, Workload};
 use super::{bpf_cost, pipe, traffic};
 use steer_ground::progress::Progress;
 use steer_ground::tool;
 use steer_ground::word::Word;
+use steer_lab::SCX_STEER;
 use steer_lab::console::Console;
 use steer_lab::emulator::Emulator;
 use steer_lab::initramfs;
@@ -46,6 +47,7 @@ pub(super) struct Packed {
     workload: Workload,
     scheduler: String,
     bpf_stats: bool,
+    watchers: Vec<Watcher>,
 }
 
 impl Packed {
@@ -66,6 +68,11 @@ impl Packed {
             programs.push(tool::installed("perf", "run make setup")?);
         }
         check_scheduler(&options.scheduler, &programs)?;
+        ensure!(
+            options.watchers.is_empty() || options.scheduler == SCX_STEER,
+            "--watchers ask scx_steer: leave out --scheduler {}",
+            options.scheduler
+        );
         let kernel = options.guest.source.get(&options.guest.kernel, progress)?;
         let initramfs = initramfs::pack(&kernel, &programs, &[SCRIPT])?;
         let digest = Sha256::digest(content(initramfs.try_clone()?)?);
@@ -78,6 +85,7 @@ impl Packed {
             workload: options.workload,
             scheduler: options.scheduler.clone(),
             bpf_stats: options.bpf_stats,
+            watchers: options.watchers.clone(),
         })
     }
 
@@ -115,10 +123,12 @@ impl Packed {
     fn said(&self, seed: u32, console: &Console) -> Result<String> {
         let serial = rustix::fs::memfd_create("console", MemfdFlags::CLOEXEC)
             .context("making a file for the guest's console")?;
+        let watchers: Vec<_> = self.watchers.iter().map(|watcher| watcher.word()).collect();
         let mode = format!(
-            "det lab.seed={seed} lab.scheduler={} lab.workload={}{}",
+            "det lab.seed={seed} lab.scheduler={} lab.workload={} lab.watchers={}{}",
             self.scheduler,
             self.workload.word(),
+            watchers.join(","),
             if self.bpf_stats { " lab.bpf-stats=1" } else { "" }
         );
         let machine = Machine {

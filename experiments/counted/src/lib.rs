@@ -20,7 +20,7 @@ use self::bpf_cost::Spans;
 use self::counted::Counted;
 use self::guest::Packed;
 use self::traffic::Instructions;
-pub use options::{RunOptions, Workload};
+pub use options::{RunOptions, Watcher, Workload};
 use steer_ground::progress::Progress;
 
 /// Runs a guest. Prints the main reports, or everything that was counted as JSON.

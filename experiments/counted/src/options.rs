@@ -22,8 +22,33 @@ pub struct RunOptions {
     pub workload: Workload,
     /// Whether to report also what each BPF program costs, from the kernel's bpf_stats.
     pub bpf_stats: bool,
+    /// What watches the scheduler meanwhile.
+    pub watchers: Vec<Watcher>,
     /// The guest.
     pub guest: GuestOptions,
+}
+
+/// What an operator runs beside a scheduler, to see what it does. Each is a function of `det.sh`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watcher {
+    /// `scx_steer --monitor`.
+    Stats,
+    /// `scx_steer metrics`, which asks once a second.
+    Metrics,
+    /// `scx_steer top`, with its own tracepoints.
+    Top,
+}
+
+impl Word for Watcher {
+    const ALL: &'static [Self] = &[Self::Stats, Self::Metrics, Self::Top];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Stats => "stats",
+            Self::Metrics => "metrics",
+            Self::Top => "top",
+        }
+    }
 }
 
 /// What runs in the guest. Each is a function of `det.sh`.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use steer_counted::{RunOptions, Workload};
+use steer_counted::{RunOptions, Watcher, Workload};
 use steer_ground::word::Word;
 use steer_lab::SCX_STEER;
 
@@ -74,14 +74,26 @@ pub(crate) struct RunArgs {
     /// of a run without it.
     #[arg(long)]
     pub(crate) bpf_stats: bool,
+    /// What watches scx_steer meanwhile, such as metrics,top: does the workload pay for it?
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = choice(watcher))]
+    pub(crate) watchers: Vec<Watcher>,
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
 }
 
 impl From<RunArgs> for RunOptions {
     fn from(args: RunArgs) -> Self {
-        let RunArgs { seed, scheduler, workload, bpf_stats, guest } = args;
-        Self { seed, scheduler, workload, bpf_stats, guest: guest.into() }
+        let RunArgs { seed, scheduler, workload, bpf_stats, watchers, guest } = args;
+        Self { seed, scheduler, workload, bpf_stats, watchers, guest: guest.into() }
+    }
+}
+
+/// Describes a watcher, for the help.
+fn watcher(watcher: Watcher) -> &'static str {
+    match watcher {
+        Watcher::Stats => "`scx_steer --monitor`, every second",
+        Watcher::Metrics => "`scx_steer metrics`, which asks every second",
+        Watcher::Top => "`scx_steer top`, with its tracepoints",
     }
 }
 

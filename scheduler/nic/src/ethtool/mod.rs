@@ -25,7 +25,8 @@ pub(crate) struct Ethtool(OwnedFd);
 impl Ethtool {
     /// Opens it. Devices are found in the caller's network namespace.
     pub(crate) fn open() -> io::Result<Ethtool> {
-        Ok(Ethtool(socket(AddressFamily::INET, SocketType::DGRAM, None)?))
+        // any family does; a service may be denied those that reach a network
+        Ok(Ethtool(socket(AddressFamily::UNIX, SocketType::DGRAM, None)?))
     }
 
     /// Hands a request to the driver of `interface`, which writes its answer over it. The caller
