@@ -6,7 +6,7 @@ STATE=/sys/kernel/sched_ext
 
 fail() {
 	echo "FAILED: $*"
-	journalctl -b --no-pager -u scx_steer -u scx_steer-metrics | tail -n 60
+	journalctl -b --no-pager -u 'scx_steer*' -u prometheus | tail -n 60
 	exit 1
 }
 
@@ -18,7 +18,7 @@ in_force() {
 
 # until COMMAND...: waits for it; the guest may be slow
 until_true() {
-	for _ in $(seq 600); do
+	for _ in $(seq 300); do
 		if "$@" >/dev/null 2>&1; then return 0; fi
 		sleep 0.5
 	done
@@ -95,14 +95,14 @@ global: { scrape_interval: 1s }
 rule_files: [/usr/share/doc/scx-steer/prometheus/alerts.yml]
 scrape_configs:
   - job_name: scx_steer
-    static_configs: [{ targets: ['localhost:9954'] }]
+    static_configs: [{ targets: ['127.0.0.1:9954'] }]
 END
-/root/prometheus --config.file=/run/prometheus.yml --storage.tsdb.path=/run/prometheus --log.level=error &
-prometheus=$!
+systemd-run -q --unit prometheus /root/prometheus --config.file=/run/prometheus.yml \
+	--storage.tsdb.path=/run/prometheus --web.listen-address=127.0.0.1:9090
 query="curl -s http://127.0.0.1:9090/api/v1/query --data-urlencode"
 until_true sh -c "$query query=scx_steer_in_force | grep -q '\"1\"'"
 run "$query 'query=scx_steer_flows_total{class=\"long\"}' | grep -o '\"metric.*[^}]'"
-kill $prometheus
+systemctl stop prometheus
 
 echo "== the score of the units"
 run 'systemd-analyze security --no-pager | grep -E "^UNIT|scx_steer"'

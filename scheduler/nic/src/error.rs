@@ -23,12 +23,12 @@ pub enum Error {
     #[error(transparent)]
     Fault(#[from] Fault),
     /// The journal cannot be kept, so nothing is changed.
-    #[error("cannot keep the journal {}: {source}; nothing was changed", path.display())]
+    #[error("cannot keep the journal {}: {cause}; nothing was changed", path.display())]
     Journal {
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The journal is damaged.
     #[error(
@@ -93,23 +93,23 @@ fn in_brackets(pid: Option<u32>) -> String {
 
 /// The kernel refused to tell or to take a setting.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {what}: {}", explain(source))]
+#[error("cannot {what}: {}", explain(cause))]
 pub struct Fault {
     /// What was tried, such as "set eth0 rx-0 IRQ affinity to 2".
     pub what: String,
     /// What the system said.
-    pub source: io::Error,
+    pub cause: io::Error,
 }
 
 impl Fault {
-    /// `what` failed with `source`.
-    pub fn new(what: impl Into<String>, source: io::Error) -> Fault {
-        Fault { what: what.into(), source }
+    /// `what` failed with `cause`.
+    pub fn new(what: impl Into<String>, cause: io::Error) -> Fault {
+        Fault { what: what.into(), cause }
     }
 
     /// Whether the same may work a moment later (kernel/irq/proc.c, drivers).
     pub fn is_transient(&self) -> bool {
-        matches!(self.source.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY | libc::ENOMEM))
+        matches!(self.cause.raw_os_error(), Some(libc::EAGAIN | libc::EBUSY | libc::ENOMEM))
     }
 }
 

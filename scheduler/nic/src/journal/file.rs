@@ -39,7 +39,7 @@ impl Store {
         let path = Path::new("/proc/sys/kernel/random/boot_id");
         match fs::read_to_string(path) {
             Ok(boot) => Ok(Store::of_boot(folder, boot.trim())),
-            Err(source) => Err(Error::Journal { path: path.to_owned(), source }),
+            Err(cause) => Err(Error::Journal { path: path.to_owned(), cause }),
         }
     }
 
@@ -74,7 +74,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(Error::DamagedJournal { path, why: "it is not text".into() });
             }
-            Err(source) => return Err(Error::Journal { path, source }),
+            Err(cause) => return Err(Error::Journal { path, cause }),
         };
         let journal = parse(&text).map_err(|why| Error::DamagedJournal { path, why })?;
         let this_boot = journal.boot == self.boot;
@@ -86,7 +86,7 @@ impl Store {
     /// # Errors
     /// It is not; the one before is still in place.
     pub(crate) fn save(&self, journal: &Journal) -> Result<(), Error> {
-        let fault = |source| Error::Journal { path: self.path(), source };
+        let fault = |cause| Error::Journal { path: self.path(), cause };
         fs::create_dir_all(&self.folder).map_err(fault)?;
         let new = self.folder.join("journal.new");
         let written = write(&new, journal).and_then(|()| fs::rename(&new, self.path()));
@@ -102,7 +102,7 @@ impl Store {
     /// # Errors
     /// It is still there.
     pub(crate) fn remove(&self) -> Result<(), Error> {
-        let fault = |source| Error::Journal { path: self.path(), source };
+        let fault = |cause| Error::Journal { path: self.path(), cause };
         match fs::remove_file(self.path()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(fault(error)),
             _ => Ok(()),

@@ -28,7 +28,7 @@ impl Store {
     /// Another program has it, or there is no place for the file.
     pub fn lock(&self) -> Result<Lock, Error> {
         let path = self.folder().join("lock");
-        let fault = |source| Error::Journal { path: path.clone(), source };
+        let fault = |cause| Error::Journal { path: path.clone(), cause };
         fs::create_dir_all(self.folder()).map_err(fault)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);

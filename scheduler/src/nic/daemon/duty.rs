@@ -2,13 +2,14 @@
 //! and keeps the rest as it is.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use log::{info, warn};
 use steer_nic::{
-    Held, Journal, Judge, Live, Lock, Mode, Next, Options, Sample, Store, apply, plan,
+    Error, Held, Journal, Judge, Live, Lock, Mode, Next, Options, Sample, Store, apply, plan,
 };
 use steer_policy::{NicWish, OnExit, ServingCores};
 use steer_topology::Machine;
@@ -65,7 +66,15 @@ impl Duty {
     /// Nothing can be done for any NIC: another program holds the lock, or the journal is damaged.
     pub(super) fn look(&mut self, wishes: &Wishes, placed: Option<Sample>) -> Result<()> {
         let nics = wishes.nics();
-        self.read_journal()?;
+        match self.read_journal() {
+            // what is in force there is root's to put back
+            Err(error) if nics.is_empty() && is_denied(&error) => return Ok(()),
+            Err(error) if is_denied(&error) => return Err(error.context(
+                "modes of NICs are asked for, and only root may set them (the packages' service: \
+                 see nic-modes.conf)",
+            )),
+            read => read?,
+        }
         let ours = self.journal.modes.iter().any(|held| held.daemon.is_some());
         if nics.is_empty() && !ours {
             self.lock = None;
@@ -263,4 +272,12 @@ impl Duty {
 fn follows_load(wish: &NicWish) -> bool {
     wish.cores == ServingCores::ByLoad
         || (wish.mode == Mode::Auto && wish.cores == ServingCores::All)
+}
+
+/// Whether the journal is out of reach for this user.
+fn is_denied(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(Error::Journal { cause, .. }) if cause.kind() == io::ErrorKind::PermissionDenied
+    )
 }
