@@ -79,7 +79,7 @@ if [ "${1:-}" = --record ]; then
 		package/picture.py "scx_steer top: threads that move data, and why each is where it is" >docs/top.svg
 else
 	# numbers, and what depends on the moment, may differ
-	steady() { sed -E -e '/^<!-- transcript: top/,/^<!--/d' -e 's/[0-9]+/N/g' "$1"; }
+	steady() { sed -E -e '/^<!-- transcript: top/,/^<!--/d' -e '/^NIC eth/d' -e 's/[0-9]+/N/g' "$1"; }
 	steady docs/operating.md >"$work/before"
 	steady "$work/operating.md" | diff -U 2 "$work/before" - || {
 		echo "docs/operating.md is not what the guest shows; if the change is right: package/guest.sh --record" >&2

@@ -4,6 +4,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use scx_utils::libbpf_clap_opts::LibbpfOpts;
+use steer_topology::CpuSet;
 
 use crate::{
     doctor::DoctorArgs,
@@ -159,7 +160,8 @@ pub(crate) struct TopologyArgs {
 Examples:
   sudo scx_steer observe                         until Ctrl-C
   sudo scx_steer observe --duration 10 --json > placement.json
-  sudo scx_steer observe --cgroup system.slice/nginx.service --duration 10")]
+  sudo scx_steer observe --cgroup system.slice/nginx.service --duration 10
+  sudo scx_steer observe --cpus 8-15 --duration 10")]
 pub(crate) struct ObserveArgs {
     /// Measure for this long; without it, until SIGINT or SIGTERM.
     #[arg(long, value_name = "SECONDS")]
@@ -168,6 +170,9 @@ pub(crate) struct ObserveArgs {
     /// as threads without traffic. The path starts at the cgroup2 root.
     #[arg(long, value_name = "CGROUP")]
     pub(crate) cgroup: Option<String>,
+    /// Count only what happens on these CPUs, like 0-3,8.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuSet>,
     /// Attach the tracepoints this long before measuring.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) lead: Option<Seconds>,
@@ -186,8 +191,10 @@ pub(crate) struct ObserveArgs {
 impl ObserveArgs {
     /// Measures all traffic for `duration`.
     pub(crate) fn lasting(duration: Seconds) -> Self {
-        let (cgroup, lead, tail) = (None, None, None);
-        Self { duration: Some(duration), cgroup, lead, tail, interval: duration, json: true }
+        let interval = duration;
+        let duration = Some(duration);
+        let (cgroup, cpus, lead, tail) = (None, None, None, None);
+        Self { duration, cgroup, cpus, lead, tail, interval, json: true }
     }
 }
 

@@ -18,6 +18,7 @@ fn unknown_flags_and_bad_numbers_exit_2() {
         (&["--no-such-flag"][..], "unexpected argument '--no-such-flag'"),
         (&["observe", "--duration", "soon"], "not a number of seconds"),
         (&["observe", "--duration", "0"], "allowed is 0.01 to 86400 seconds"),
+        (&["observe", "--cpus", "2-"], "2-"),
         (&["--stats", "1", "--monitor", "1"], "cannot be used with"),
         (&["--stats", "1", "topology"], "cannot be used with"),
         (&["--slice", "2ms", "topology"], "cannot be used with"),
@@ -128,4 +129,35 @@ fn a_short_observation_reports_the_scheduler_in_force() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["version"], 1);
     assert!(report["none"]["cpu_s"].as_f64().unwrap() > 0.0, "this test itself runs somewhere");
+}
+
+#[test]
+fn only_the_cpus_asked_for_are_observed() {
+    // SAFETY: no memory is touched.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("SKIPPED only_the_cpus_asked_for_are_observed: needs root");
+        return;
+    }
+    // both CPUs are busy, and one counts
+    let hogs = ["0", "1"].map(|cpu| {
+        let script = ["-c", cpu, "sh", "-c", "while :; do :; done"];
+        std::process::Command::new("taskset").args(script).spawn().unwrap()
+    });
+    let observed = scx_steer(&["observe", "--cpus", "0", "--duration", "0.5", "--json"])
+        .assert()
+        .get_output()
+        .clone();
+    for mut hog in hogs {
+        hog.kill().unwrap();
+        hog.wait().unwrap();
+    }
+    let report: serde_json::Value = serde_json::from_slice(&observed.stdout).unwrap();
+    let ran = ["long", "short", "none"].map(|class| report[class]["cpu_s"].as_f64().unwrap());
+    let busy = ran.iter().sum::<f64>() / report["duration_s"].as_f64().unwrap();
+    assert!(busy > 0.0 && busy < 1.1, "{busy} CPUs were busy");
+
+    scx_steer(&["observe", "--cpus", "4095", "--duration", "0.5"])
+        .assert()
+        .code(1)
+        .stderr(contains("none of the CPUs of --cpus is online: 0"));
 }

@@ -23,7 +23,7 @@ serving=$!
 await /tmp/server.out ready
 sleep 0.2
 calibrate mark 3
-scx_steer observe --lead $lead_s --duration $span_s --tail 60 --interval $interval_s --json \
+scx_steer observe --cpus $measured_cpus --lead $lead_s --duration $span_s --tail 60 --interval $interval_s --json \
 	>/tmp/observe 2>/tmp/observe.err &
 observer=$!
 await /tmp/observe.err observing

@@ -9,8 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, anyhow};
-use steer_bpf::LoadedObserver;
+use anyhow::{Result, anyhow, ensure};
+use steer_bpf::{LoadedObserver, intf::observed_cpu};
 use steer_policy::{Plan, Settings};
 use steer_topology::{CpuSet, Machine, NetworkDevices};
 
@@ -44,6 +44,11 @@ pub(crate) fn measure(args: &ObserveArgs, tell: impl FnOnce(&Report) -> Result<(
     let machine = Machine::live()?;
     let plan = Plan::new(&machine);
     let online: CpuSet = machine.online_cpus();
+    let wanted = args.cpus.as_ref().unwrap_or(&online);
+    ensure!(
+        !online.intersection(wanted).is_empty(),
+        "none of the CPUs of --cpus is online: {online} are"
+    );
     let shutdown = signals::on_shutdown()?;
 
     let mut slot = MaybeUninit::uninit();
@@ -61,7 +66,7 @@ pub(crate) fn measure(args: &ObserveArgs, tell: impl FnOnce(&Report) -> Result<(
     let duration = args.duration.map_or(Duration::MAX, Duration::from);
     let before = observer.read(online.iter())?;
     let start = Instant::now();
-    let mut timeline = Timeline::new(interval, &online, &before);
+    let mut timeline = Timeline::new(interval, &online.intersection(wanted), &before);
     for tick in 1u32.. {
         let next = (interval * tick).min(duration);
         wait(next.saturating_sub(start.elapsed()), &shutdown);
@@ -73,6 +78,11 @@ pub(crate) fn measure(args: &ObserveArgs, tell: impl FnOnce(&Report) -> Result<(
     let elapsed = start.elapsed();
     let after = observer.read(online.iter())?;
 
+    let counted = |cpus: Vec<observed_cpu>| -> Vec<observed_cpu> {
+        let asked_for = |cpu| args.cpus.as_ref().is_none_or(|wanted| wanted.contains(cpu));
+        (0..).zip(cpus).filter(|(cpu, _)| asked_for(*cpu)).map(|(_, counters)| counters).collect()
+    };
+    let (before, after) = (counted(before), counted(after));
     let report = Report::new(&plan, args.cgroup.clone(), elapsed, &before, &after, timeline);
     tell(&report)?;
     wait(args.tail.map_or(Duration::ZERO, Duration::from), &shutdown);

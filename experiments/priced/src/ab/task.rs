@@ -94,6 +94,7 @@ pub(super) fn task<'a>(
     let words = vec![
         ("mtu", options.mtu.to_string()),
         ("seed", which.seed.to_string()),
+        ("measured_cpus", format!("0-{}", cpus - 1)),
         ("measured_mask", format!("{:x}", mask(0..cpus))),
         ("client_mask", format!("{:x}", mask(clients.iter().copied()))),
         ("client_cpu", clients.last().map_or_else(String::new, usize::to_string)),
