@@ -41,15 +41,17 @@ echo "== starts at boot"
 until_true sh -c 'systemctl -q is-active scx_steer || systemctl -q is-failed scx_steer'
 say systemctl is-active scx_steer
 run "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
-systemctl disable --now scx_steer
+systemctl -q disable --now scx_steer
 until_true off
 
-# Traffic over the NIC: a thread that only receives, and one that asks and waits.
+# Traffic over the NIC: threads that only receive, and threads that ask and wait.
 for module in failover net_failover virtio_net; do insmod "/root/$module.ko" || fail "$module"; done
 until_true test -e /sys/class/net/eth0
 ip address add 10.0.2.15/24 dev eth0 && ip link set eth0 up || fail "eth0 does not come up"
-systemd-run -q --unit bulk bash -c 'exec cat </dev/tcp/10.0.2.100/9 >/dev/null'
-systemd-run -q --unit rpc bash -c 'exec 3<>/dev/tcp/10.0.2.100/7; while echo ask >&3; do read -r _ <&3; done'
+for number in 1 2; do
+	systemd-run -q --unit bulk-$number bash -c 'exec cat </dev/tcp/10.0.2.100/9 >/dev/null'
+	systemd-run -q --unit rpc-$number bash -c 'exec 3<>/dev/tcp/10.0.2.100/7; while echo ask >&3; do read -r _ <&3; done'
+done
 
 echo "== doctor"
 say_any scx_steer doctor --only load,host
@@ -68,7 +70,7 @@ view() {
 	[ -z "$1" ] || tmux send-keys -t top "$1"
 	until_true sh -c "tmux capture-pane -pt top | grep -q '$2'"
 }
-tmux -u new-session -d -s top -x 100 -y 24 scx_steer top
+tmux -u new-session -d -s top -x 100 -y 12 scx_steer top
 view "" "NIC, QUEUE"
 until_true sh -c 'tmux capture-pane -pt top | grep -q "eth0.*b/s"'
 echo '$ sudo scx_steer top'
@@ -82,7 +84,7 @@ view v "softirq  . idle"
 view v "THROTTLED"
 tmux send-keys -t top q
 until_true sh -c '! tmux has-session -t top'
-systemctl stop bulk rpc
+systemctl stop 'bulk-*' 'rpc-*'
 
 echo "== metrics, without privileges"
 until_true curl -sf http://127.0.0.1:9954/metrics

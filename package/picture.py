@@ -13,6 +13,8 @@ FOREGROUND, BACKGROUND = "#e5e5e5", "#1e1e1e"
 SET = {1: "bold", 2: "dim", 7: "reverse"}
 RESET = {22: ("bold", "dim"), 27: ("reverse",), 39: ("text",), 49: ("ground",)}
 WIDTH, HEIGHT, MARGIN = 8, 17, 10
+# several spaces in a row would be drawn as one
+NO_BREAK = "\u00a0"
 
 
 def colour(codes):
@@ -77,7 +79,7 @@ def drawn(column, row, text, style):
         more += ' opacity=".65"' if style.get("dim") else ""
         svg += (
             f'<text x="{x}" y="{y + 13}" textLength="{len(text) * WIDTH}" fill="{front}"{more}>'
-            f"{html.escape(text)}</text>\n"
+            f"{html.escape(text).replace(' ', NO_BREAK)}</text>\n"
         )
     return svg
 
@@ -93,7 +95,7 @@ def main():
     print(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" '
-        f'font-size="13" xml:space="preserve" role="img" aria-labelledby="title">\n'
+        f'font-size="13" role="img" aria-labelledby="title">\n'
         f'<title id="title">{html.escape(sys.argv[1])}</title>\n'
         f'<rect width="{width}" height="{height}" rx="6" fill="{BACKGROUND}"/>\n{body}</svg>'
     )

@@ -38,7 +38,8 @@ load() {
 	await $state enabled
 }
 
-# What watches the scheduler. Each does once a second what it would do for an operator.
+# What watches the scheduler. Each looks once and then waits for longer than the workload takes: what
+# is counted is what the workload pays for being watched, not what the watchers do themselves.
 watch() { # watch NAME TEXT COMMAND...: until the first sample is there
 	out=/tmp/$1
 	text=$2
@@ -46,9 +47,9 @@ watch() { # watch NAME TEXT COMMAND...: until the first sample is there
 	"$@" >$out 2>$out.err &
 	await $out "$text"
 }
-stats() { watch stats . scx_steer --monitor 1; }
-metrics() { watch metrics scx_steer_up scx_steer metrics --textfile /tmp/metrics --every 1; }
-top() { watch top cpus scx_steer top --json; }
+stats() { watch stats . scx_steer --monitor 600; }
+metrics() { watch metrics scx_steer_up scx_steer metrics --textfile /tmp/metrics --every 600; }
+top() { watch top cpus scx_steer top --json --interval 600; }
 
 unload() {
 	[ -n "$loaded" ] || return

@@ -33,7 +33,7 @@ pub struct RunOptions {
 pub enum Watcher {
     /// `scx_steer --monitor`.
     Stats,
-    /// `scx_steer metrics`, which asks once a second.
+    /// `scx_steer metrics`.
     Metrics,
     /// `scx_steer top`, with its own tracepoints.
     Top,

@@ -91,8 +91,8 @@ impl From<RunArgs> for RunOptions {
 /// Describes a watcher, for the help.
 fn watcher(watcher: Watcher) -> &'static str {
     match watcher {
-        Watcher::Stats => "`scx_steer --monitor`, every second",
-        Watcher::Metrics => "`scx_steer metrics`, which asks every second",
+        Watcher::Stats => "`scx_steer --monitor`",
+        Watcher::Metrics => "`scx_steer metrics`",
         Watcher::Top => "`scx_steer top`, with its tracepoints",
     }
 }
