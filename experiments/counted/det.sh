@@ -49,7 +49,7 @@ watch() { # watch NAME TEXT COMMAND...: until the first sample is there
 }
 stats() { watch stats . scx_steer --monitor 600; }
 metrics() { watch metrics scx_steer_up scx_steer metrics --textfile /tmp/metrics --every 600; }
-top() { watch top cpus scx_steer top --json --interval 600; }
+top() { watch top cpus scx_steer top --json --interval 30; }
 
 unload() {
 	[ -n "$loaded" ] || return
