@@ -18,6 +18,7 @@ mod origins;
 mod policies;
 #[cfg(feature = "testing")]
 mod policy_object;
+mod probe;
 mod scheduler;
 mod stamps;
 mod swap;

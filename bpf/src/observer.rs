@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 
 use anyhow::{Context, Result, anyhow};
 use libbpf_rs::{
-    MapCore, MapFlags, ProgramInput,
+    Link, MapCore, MapFlags, ProgramInput,
     skel::{OpenSkel, Skel, SkelBuilder},
 };
 
@@ -14,6 +14,7 @@ use crate::{
     KernelPlan, ObjectSlot,
     intf::{self, observed_cpu},
     origins::OriginMaps,
+    probe,
     stamps::{self, Stamps},
     threads,
 };
@@ -43,11 +44,15 @@ pub struct ObservedCgroup {
 }
 
 /// The loaded programs; nothing is measured yet.
-pub struct LoadedObserver<'obj>(ObserverSkel<'obj>);
+pub struct LoadedObserver<'obj> {
+    skel: ObserverSkel<'obj>,
+    traces_backlog: bool,
+}
 
 /// The observer, counting from [`LoadedObserver::attach`] until dropped.
 pub struct Observer<'obj> {
     skel: ObserverSkel<'obj>,
+    _backlog: Option<Link>,
     _stamps: Stamps,
 }
 
@@ -76,13 +81,17 @@ impl<'obj> LoadedObserver<'obj> {
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
 
+        // started by hand: not every kernel can trace functions
+        let traces_backlog = probe::can_trace(c"tcp_add_backlog");
+        skel.progs.observe_backlog.set_autoload(traces_backlog);
+        skel.progs.observe_backlog.set_autoattach(false);
         let skel = skel.load().context("loading the observer into the kernel")?;
         plan.origins.fill(&OriginMaps {
             napis: &skel.maps.nic_of_napi,
             interfaces: &skel.maps.nic_of_ifindex,
             peers: &skel.maps.nic_of_peer,
         })?;
-        Ok(Self(skel))
+        Ok(Self { skel, traces_backlog })
     }
 
     /// Starts counting. From now on the kernel stamps packets as they come in, as it does for any
@@ -91,8 +100,11 @@ impl<'obj> LoadedObserver<'obj> {
     /// # Errors
     /// A tracepoint could not be attached.
     pub fn attach(mut self) -> Result<Observer<'obj>> {
-        self.0.attach().context("attaching the observer's tracepoints")?;
-        Ok(Observer { skel: self.0, _stamps: Stamps::on().context("having packets stamped")? })
+        self.skel.attach().context("attaching the observer's tracepoints")?;
+        // without, softirq time for such segments is divided as the rest of its CPU's
+        let backlog = self.traces_backlog.then(|| self.skel.progs.observe_backlog.attach().ok());
+        let stamps = Stamps::on().context("having packets stamped")?;
+        Ok(Observer { skel: self.skel, _backlog: backlog.flatten(), _stamps: stamps })
     }
 }
 

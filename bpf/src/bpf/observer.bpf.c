@@ -197,30 +197,55 @@ int BPF_PROG(observe_softirq_entry)
 	return 0;
 }
 
+/* The class of a flow, as far as it is known. */
+static u8 class_of(struct sock *sk)
+{
+	struct flow *f = bpf_sk_storage_get(&flows, sk, 0, 0);
+
+	return f ? f->class : CLASS_NONE;
+}
+
 /*
- * TCP takes a segment from softirq (net/ipv4/tcp_input.c). The softirq's time up to the first
+ * The softirq in progress, if there is one, works for a flow of @class. Its time up to the first
  * segment counts for that segment: the driver worked for it. Later time counts for the segment
  * before, since it is that segment's protocol work.
  */
-SEC("tp_btf/tcp_probe")
-int BPF_PROG(observe_segment, struct sock *sk, struct sk_buff *skb)
+static void serve(struct observed_cpu *c, u8 class)
 {
-	struct observed_cpu *c = this_cpu();
-	struct flow *f;
-	u8 class;
-
-	if (!c)
-		return 0;
-	f = bpf_sk_storage_get(&flows, sk, 0, 0);
-	class = f ? f->class : CLASS_NONE;
-	if (class == CLASS_LONG)
-		observe_arrival(c, sk, skb);
 	if (!c->softirq_start) /* a thread empties the backlog */
-		return 0;
+		return;
 	if (c->softirq_class == NR_CLASSES)
 		c->softirq_class = class;
 	settle_softirq(c, bpf_ktime_get_ns());
 	c->softirq_class = class;
+}
+
+/* TCP takes a segment (net/ipv4/tcp_input.c). */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(observe_segment, struct sock *sk, struct sk_buff *skb)
+{
+	struct observed_cpu *c = this_cpu();
+	u8 class = class_of(sk);
+
+	if (!c)
+		return 0;
+	if (class == CLASS_LONG)
+		observe_arrival(c, sk, skb);
+	serve(c, class);
+	return 0;
+}
+
+/*
+ * A thread is inside a call on the socket, and softirq leaves the segment to it
+ * (net/ipv4/tcp_ipv4.c).
+ */
+SEC("?fentry/tcp_add_backlog")
+int BPF_PROG(observe_backlog, struct sock *sk)
+{
+	struct observed_cpu *c = this_cpu();
+
+	if (c)
+		serve(c, class_of(sk));
 	return 0;
 }
 

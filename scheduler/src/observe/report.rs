@@ -60,8 +60,7 @@ struct ReportedNic {
 struct Class {
     /// CPU-seconds of its threads, without the softirq and irq time that interrupted them.
     cpu_s: f64,
-    /// Softirq and irq seconds that served its flows. Time that belongs to no one flow (timers,
-    /// the interrupts themselves) is divided in proportion.
+    /// Softirq and irq seconds that served its flows: [`softirq_for`].
     softirq_s: f64,
     switches_per_s: f64,
     migrations_per_s: f64,
@@ -109,14 +108,8 @@ impl Report {
         let seconds = elapsed.as_secs_f64();
         let softirq_s = sum(&|cpu| cpu.softirq_ns) as f64 / 1e9;
         let irq_s = sum(&|cpu| cpu.irq_ns) as f64 / 1e9;
-        let served = |class| of(|cpu| &cpu.softirq_class_ns, class) as f64;
-        let all_served = served(LONG) + served(SHORT) + served(NONE);
         let class = |class| Class {
-            softirq_s: if all_served > 0.0 {
-                (softirq_s + irq_s) * served(class) / all_served
-            } else {
-                0.0
-            },
+            softirq_s: softirq_for(class, before, after),
             cpu_s: of(|cpu| &cpu.run_ns, class) as f64 / 1e9,
             switches_per_s: of(|cpu| &cpu.switches, class) as f64 / seconds,
             migrations_per_s: of(|cpu| &cpu.migrations, class) as f64 / seconds,
@@ -242,5 +235,61 @@ impl fmt::Display for Report {
             )?;
         }
         writeln!(f, "total    {:>21.2} softirq, {:.2} irq", self.softirq_s, self.irq_s)
+    }
+}
+
+/// Seconds of softirq, and of the interrupts that raised it, for flows of this class. What no segment
+/// of a flow accounts for is divided as the rest of its CPU's; on a CPU without any segment, as that
+/// of all CPUs.
+fn softirq_for(class: traffic_class, before: &[observed_cpu], after: &[observed_cpu]) -> f64 {
+    // on one CPU: all, for flows of any class, for those of this class
+    let spent = before.iter().zip(after).map(|(before, after)| {
+        let served = |class: traffic_class| {
+            let at = class as usize;
+            after.softirq_class_ns[at].saturating_sub(before.softirq_class_ns[at]) as f64
+        };
+        let all = after.softirq_ns + after.irq_ns;
+        let all = all.saturating_sub(before.softirq_ns + before.irq_ns) as f64;
+        (all, served(LONG) + served(SHORT) + served(NONE), served(class))
+    });
+    let (mut divided, mut rest, mut flows, mut ours) = (0.0, 0.0, 0.0, 0.0);
+    for (all, of_flows, of_class) in spent {
+        if of_flows > 0.0 {
+            divided += all * of_class / of_flows;
+            (flows, ours) = (flows + of_flows, ours + of_class);
+        } else {
+            rest += all;
+        }
+    }
+    let share = if flows > 0.0 { ours / flows } else { 0.0 };
+    (divided + rest * share) / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A CPU with this softirq time, of which so much was for flows of each class.
+    fn cpu(softirq_ns: u64, long: u64, short: u64) -> observed_cpu {
+        // SAFETY: a struct of integers.
+        let mut cpu: observed_cpu = unsafe { std::mem::zeroed() };
+        cpu.softirq_ns = softirq_ns;
+        cpu.softirq_class_ns[LONG as usize] = long;
+        cpu.softirq_class_ns[SHORT as usize] = short;
+        cpu
+    }
+
+    #[test]
+    fn softirq_that_no_segment_accounts_for_is_divided_as_the_rest_of_its_cpu() {
+        let second = 1_000_000_000;
+        let before = [cpu(0, 0, 0), cpu(0, 0, 0), cpu(second, second, 0)];
+        let mut after = [cpu(4 * second, second, 0), cpu(2 * second, 0, second), before[2]];
+        assert_eq!(softirq_for(LONG, &before, &after), 4.0);
+        assert_eq!(softirq_for(SHORT, &before, &after), 2.0);
+        // a CPU without segments: as all together, one to one
+        after[2].softirq_ns += second;
+        assert_eq!(softirq_for(LONG, &before, &after), 4.5);
+        assert_eq!(softirq_for(NONE, &before, &after), 0.0);
+        assert_eq!(softirq_for(LONG, &before, &before), 0.0);
     }
 }

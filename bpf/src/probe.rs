@@ -1,0 +1,48 @@
+//! What this kernel's BPF can do.
+
+use std::{
+    ffi::CStr,
+    os::fd::{FromRawFd, OwnedFd},
+    ptr,
+};
+
+use libbpf_rs::libbpf_sys::{
+    BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, bpf_insn, bpf_prog_load, bpf_prog_load_opts,
+    libbpf_find_vmlinux_btf_id,
+};
+
+/// `BPF_ALU64 | BPF_MOV | BPF_K` and `BPF_JMP | BPF_EXIT` (include/uapi/linux/bpf.h).
+const MOVE: u8 = 0xb7;
+const EXIT: u8 = 0x95;
+
+/// Whether a program can be put at the entry of this kernel function. Some kernels have no function
+/// tracer. Tries it: loads a program that does nothing.
+pub(crate) fn can_trace(function: &CStr) -> bool {
+    // SAFETY: it only reads the name.
+    let id = unsafe { libbpf_find_vmlinux_btf_id(function.as_ptr(), BPF_TRACE_FENTRY) };
+    let Ok(attach_btf_id) = u32::try_from(id) else { return false };
+    let nothing = [MOVE, EXIT].map(|code| bpf_insn { code, ..bpf_insn::default() });
+    let mut options = bpf_prog_load_opts {
+        sz: size_of::<bpf_prog_load_opts>() as u64,
+        expected_attach_type: BPF_TRACE_FENTRY,
+        attach_btf_id,
+        ..bpf_prog_load_opts::default()
+    };
+    // SAFETY: all pointers are to values that live until it returns.
+    let program = unsafe {
+        bpf_prog_load(
+            BPF_PROG_TYPE_TRACING,
+            ptr::null(),
+            c"GPL".as_ptr(),
+            nothing.as_ptr(),
+            nothing.len() as u64,
+            &raw mut options,
+        )
+    };
+    if program < 0 {
+        return false;
+    }
+    // SAFETY: the kernel has just made this file descriptor for us.
+    drop(unsafe { OwnedFd::from_raw_fd(program) });
+    true
+}
