@@ -78,8 +78,13 @@ if [ "${1:-}" = --record ]; then
 	sed -n 's/^PICTURE //p' "$work/log" | base64 -d |
 		package/picture.py "scx_steer top: threads that move data, and why each is where it is" >docs/top.svg
 else
-	# numbers, and what depends on the moment, may differ
-	steady() { sed -E -e '/^<!-- transcript: top/,/^<!--/d' -e '/^NIC eth/d' -e 's/[0-9]+/N/g' "$1"; }
+	# Numbers may differ, and what depends on the moment: of some sections, only the commands count.
+	steady() {
+		awk '/^<!-- transcript: / { varies = /: (doctor|top|in a container)/ }
+			/^```/ { inside = !inside }
+			varies && inside && !/^(\$ |```)/ || /^(NIC eth|reserved)/ { next }
+			{ print }' "$1" | sed -E 's/[0-9]+/N/g'
+	}
 	steady docs/operating.md >"$work/before"
 	steady "$work/operating.md" | diff -U 2 "$work/before" - || {
 		echo "docs/operating.md is not what the guest shows; if the change is right: package/guest.sh --record" >&2
