@@ -40,6 +40,7 @@ run() { echo "\$ $1"; bash -c "$1" 2>&1 || fail "$1"; }
 echo "== starts at boot"
 until_true sh -c 'systemctl -q is-active scx_steer || systemctl -q is-failed scx_steer'
 say systemctl is-active scx_steer
+in_force || fail "active, but not in force"
 run "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
 systemctl -q disable --now scx_steer
 until_true off

@@ -18,6 +18,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/root
 
+package/prometheus.sh
 package/debian.sh "$root" systemd-sysv util-linux procps curl kmod crun iproute2 tmux
 cp "$OUT"/scx-steer_*-1_amd64.deb "$root/root/old.deb"
 # the next version, for the upgrade

@@ -44,10 +44,7 @@ pub struct ObservedCgroup {
 }
 
 /// The loaded programs; nothing is measured yet.
-pub struct LoadedObserver<'obj> {
-    skel: ObserverSkel<'obj>,
-    traces_backlog: bool,
-}
+pub struct LoadedObserver<'obj>(ObserverSkel<'obj>);
 
 /// The observer, counting from [`LoadedObserver::attach`] until dropped.
 pub struct Observer<'obj> {
@@ -82,16 +79,16 @@ impl<'obj> LoadedObserver<'obj> {
         plan.fill_cpus(&mut bss.cpu_plan);
 
         // started by hand: not every kernel can trace functions
-        let traces_backlog = probe::can_trace(c"tcp_add_backlog");
-        skel.progs.observe_backlog.set_autoload(traces_backlog);
-        skel.progs.observe_backlog.set_autoattach(false);
+        let backlog = &mut skel.progs.observe_backlog;
+        backlog.set_autoload(probe::can_trace(c"tcp_add_backlog"));
+        backlog.set_autoattach(false);
         let skel = skel.load().context("loading the observer into the kernel")?;
         plan.origins.fill(&OriginMaps {
             napis: &skel.maps.nic_of_napi,
             interfaces: &skel.maps.nic_of_ifindex,
             peers: &skel.maps.nic_of_peer,
         })?;
-        Ok(Self { skel, traces_backlog })
+        Ok(Self(skel))
     }
 
     /// Starts counting. From now on the kernel stamps packets as they come in, as it does for any
@@ -100,11 +97,12 @@ impl<'obj> LoadedObserver<'obj> {
     /// # Errors
     /// A tracepoint could not be attached.
     pub fn attach(mut self) -> Result<Observer<'obj>> {
-        self.skel.attach().context("attaching the observer's tracepoints")?;
+        self.0.attach().context("attaching the observer's tracepoints")?;
         // without, softirq time for such segments is divided as the rest of its CPU's
-        let backlog = self.traces_backlog.then(|| self.skel.progs.observe_backlog.attach().ok());
+        let backlog = &self.0.progs.observe_backlog;
+        let backlog = if backlog.autoload() { backlog.attach().ok() } else { None };
         let stamps = Stamps::on().context("having packets stamped")?;
-        Ok(Observer { skel: self.skel, _backlog: backlog.flatten(), _stamps: stamps })
+        Ok(Observer { skel: self.0, _backlog: backlog, _stamps: stamps })
     }
 }
 

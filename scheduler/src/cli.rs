@@ -191,10 +191,8 @@ pub(crate) struct ObserveArgs {
 impl ObserveArgs {
     /// Measures all traffic for `duration`.
     pub(crate) fn lasting(duration: Seconds) -> Self {
-        let interval = duration;
-        let duration = Some(duration);
         let (cgroup, cpus, lead, tail) = (None, None, None, None);
-        Self { duration, cgroup, cpus, lead, tail, interval, json: true }
+        Self { duration: Some(duration), cgroup, cpus, lead, tail, interval: duration, json: true }
     }
 }
 

@@ -1,9 +1,12 @@
 //! The command line: what a user sees after bad input, or on a host that lacks something.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod common;
+
 use std::{fs, path::Path};
 
 use assert_cmd::Command;
+use common::is_root;
 use predicates::{prelude::*, str::contains};
 
 fn scx_steer(args: &[&str]) -> Command {
@@ -115,9 +118,7 @@ fn every_statistic_is_described() {
 
 #[test]
 fn a_short_observation_reports_the_scheduler_in_force() {
-    // SAFETY: no memory is touched.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("SKIPPED a_short_observation_reports_the_scheduler_in_force: needs root");
+    if !is_root("a_short_observation_reports_the_scheduler_in_force") {
         return;
     }
     let output = scx_steer(&["observe", "--duration", "0.3", "--json"])
@@ -133,9 +134,7 @@ fn a_short_observation_reports_the_scheduler_in_force() {
 
 #[test]
 fn only_the_cpus_asked_for_are_observed() {
-    // SAFETY: no memory is touched.
-    if unsafe { libc::geteuid() } != 0 {
-        eprintln!("SKIPPED only_the_cpus_asked_for_are_observed: needs root");
+    if !is_root("only_the_cpus_asked_for_are_observed") {
         return;
     }
     // both CPUs are busy, and one counts

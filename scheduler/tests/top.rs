@@ -1,22 +1,16 @@
 //! `scx_steer top` for scripts: lines of JSON on this host, and what a user sees after bad input.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod common;
+
 use assert_cmd::Command;
+use common::is_root;
 use predicates::str::contains;
 
 fn top(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("scx_steer").unwrap();
     command.arg("top").args(args);
     command
-}
-
-fn is_root(test: &str) -> bool {
-    // SAFETY: no memory is touched.
-    let root = unsafe { libc::geteuid() } == 0;
-    if !root {
-        println!("SKIPPED {test}: needs root");
-    }
-    root
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> 
     const TIMES_ENABLED: &str = "/sys/kernel/sched_ext/enable_seq";
     bench.start()?;
     let enabled: u32 = bench.guest.link.read(TIMES_ENABLED)?.parse()?;
+    // as on a host with systemd; otherwise each turn of contend switches them on and off
     bench.guest.link.write("/sys/fs/cgroup/cgroup.subtree_control", "+cpu +cpuset")?;
     for (name, script) in CHURN {
         bench.guest.link.spawn(name, &["sh", "-c", script])?;

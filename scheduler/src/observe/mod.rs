@@ -44,11 +44,8 @@ pub(crate) fn measure(args: &ObserveArgs, tell: impl FnOnce(&Report) -> Result<(
     let machine = Machine::live()?;
     let plan = Plan::new(&machine);
     let online: CpuSet = machine.online_cpus();
-    let wanted = args.cpus.as_ref().unwrap_or(&online);
-    ensure!(
-        !online.intersection(wanted).is_empty(),
-        "none of the CPUs of --cpus is online: {online} are"
-    );
+    let shown = args.cpus.as_ref().map_or(online.clone(), |cpus| online.intersection(cpus));
+    ensure!(!shown.is_empty(), "none of the CPUs of --cpus is online: {online} are");
     let shutdown = signals::on_shutdown()?;
 
     let mut slot = MaybeUninit::uninit();
@@ -66,7 +63,7 @@ pub(crate) fn measure(args: &ObserveArgs, tell: impl FnOnce(&Report) -> Result<(
     let duration = args.duration.map_or(Duration::MAX, Duration::from);
     let before = observer.read(online.iter())?;
     let start = Instant::now();
-    let mut timeline = Timeline::new(interval, &online.intersection(wanted), &before);
+    let mut timeline = Timeline::new(interval, &shown, &before);
     for tick in 1u32.. {
         let next = (interval * tick).min(duration);
         wait(next.saturating_sub(start.elapsed()), &shutdown);
