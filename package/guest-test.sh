@@ -182,10 +182,27 @@ say systemctl start scx_steer
 until_true in_force
 systemctl -q is-active scx_steer-nic && fail "two services set the NIC"
 until_true same "$applied"
+# a mistake in the file is said once, and changes nothing
+systemctl stop scx_steer
+same "$original" || fail "the NIC is set to $(rps), and was $original"
+mv /etc/scx_steer/host.toml /run/
+echo 'mode = 1' >/etc/scx_steer/host.toml
+systemctl start scx_steer-nic
+until_true sh -c '[ "$(systemctl show -P ActiveState scx_steer-nic)" = failed ]'
+[ "$(systemctl show -P NRestarts scx_steer-nic)" = 0 ] || fail "it tries a wrong file again"
+same "$original" || fail "the NIC is set to $(rps), and was $original"
+mv /run/host.toml /etc/scx_steer/
+systemctl start scx_steer
+until_true in_force
+until_true same "$applied"
 
 echo "== a second one refuses"
 scx_steer && fail "two schedulers"
 in_force || fail "the first has gone"
+
+echo "== a filter that forbids bpf(2)"
+systemd-run -q --pipe -p SystemCallFilter=~bpf -p SystemCallErrorNumber=EPERM scx_steer observe 2>&1 |
+	grep "a seccomp filter forbids bpf(2)" || fail "it does not say what is wrong"
 
 echo "== a tenant that pretends to have long flows gains no CPU"
 # both with two threads on CPU 0: one only computes, the other sends to itself in bursts of 1 MiB
@@ -229,7 +246,7 @@ rm /etc/scx_steer/host.toml
 mkdir -p /run/bundle/rootfs
 mount --bind / /run/bundle/rootfs
 # the command of the DaemonSet's init container
-sed 's/"args": .*/"args": ["sh", "-c", "scx_steer doctor || [ $? != 2 ]"],/' /root/container.json >/run/bundle/config.json
+sed 's#\["/usr/bin/scx_steer"\]#["sh", "-c", "scx_steer doctor || [ $? != 2 ]"]#' /root/container.json >/run/bundle/config.json
 echo '$ crun run doctor'
 crun run --no-pivot --bundle /run/bundle doctor 2>&1 || fail "the doctor would keep the pod from starting"
 cp /root/container.json /run/bundle/config.json

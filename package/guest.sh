@@ -26,7 +26,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) \
 	cargo deb --quiet --no-build -p scx_steer --deb-revision 2 --output "$root/root/new.deb" >/dev/null
 cp "$kernel/config" "$root/boot/config-$release"
 cp package/guest-test.sh "$root/root/test.sh"
-cp "$kernel"/*.ko deploy/kubernetes/container.json package/tenant.pl target/tools/prometheus/usr/bin/prometheus "$root/root/"
+cp "$kernel"/*.ko package/tenant.pl target/tools/prometheus/usr/bin/prometheus "$root/root/"
 mount -t proc proc "$root/proc"
 trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
 {
@@ -38,6 +38,9 @@ trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
 	chroot "$root" scx_steer --version
 } >"$LOG" || { cat "$LOG" >&2; exit 1; }
 chroot "$root" systemctl -q enable scx_steer scx_steer-metrics
+# the filter that Podman and CRI-O give a container which names none
+chroot "$root" sh -c 'cd /root && apt-get download -q=2 golang-github-containers-common && dpkg-deb -x golang-*.deb engine'
+package/seccomp.py "$root/root/engine/usr/share/containers/seccomp.json" deploy/kubernetes/container.json >"$root/root/container.json"
 ln -sf /usr/lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
 cat >"$root/etc/systemd/system/scx-test.service" <<'END'
 [Unit]

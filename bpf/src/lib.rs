@@ -19,6 +19,7 @@ mod policies;
 #[cfg(feature = "testing")]
 mod policy_object;
 mod probe;
+mod sampling;
 mod scheduler;
 mod stamps;
 mod swap;
@@ -31,10 +32,11 @@ pub use cgroup_events::CgroupEvent;
 pub use counters::Counters;
 pub use kernel_plan::KernelPlan;
 pub use limits::Limit;
-pub use observer::{LoadedObserver, ObservedCgroup, Observer};
+pub use observer::{CpuTime, LoadedObserver, ObservedCgroup, Observer};
 pub use origins::Origins;
 #[cfg(feature = "testing")]
 pub use policy_object::{PolicyObject, Seen};
+pub use probe::may_call_bpf;
 pub use scheduler::{Exit, LoadOptions, ProgramSize, Scheduler, Steering};
 pub use swap::{Policies, Step};
 #[cfg(feature = "testing")]

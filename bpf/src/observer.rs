@@ -4,7 +4,7 @@ use std::os::fd::AsRawFd;
 
 use anyhow::{Context, Result, anyhow};
 use libbpf_rs::{
-    Link, MapCore, MapFlags, ProgramInput,
+    Link, MapCore, MapFlags, OpenProgramMut, ProgramInput,
     skel::{OpenSkel, Skel, SkelBuilder},
 };
 
@@ -14,7 +14,7 @@ use crate::{
     KernelPlan, ObjectSlot,
     intf::{self, observed_cpu},
     origins::OriginMaps,
-    probe,
+    probe, sampling,
     stamps::{self, Stamps},
     threads,
 };
@@ -29,7 +29,7 @@ use crate::{
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/observer_skel.rs"));
 }
-use skel::{ObserverSkel, ObserverSkelBuilder};
+use skel::{ObserverSkel, ObserverSkelBuilder, OpenObserverProgs};
 
 /// `BPF_F_TEST_RUN_ON_CPU` (include/uapi/linux/bpf.h), a macro and so not in the bindings.
 const TEST_RUN_ON_CPU: u32 = 1;
@@ -43,14 +43,29 @@ pub struct ObservedCgroup {
     pub depth: u32,
 }
 
+/// How the observer learns what CPUs do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CpuTime {
+    /// Exactly, from every switch, softirq and interrupt. These pay for it.
+    Traced,
+    /// From 99 samples per second and CPU. Only `run_ns`, `softirq_ns` and what socket events count
+    /// is filled. Interrupts count as time of what they interrupt.
+    Sampled,
+}
+
 /// The loaded programs; nothing is measured yet.
-pub struct LoadedObserver<'obj>(ObserverSkel<'obj>);
+pub struct LoadedObserver<'obj> {
+    skel: ObserverSkel<'obj>,
+    /// The CPUs to sample; none if their time is traced.
+    sampled: Vec<usize>,
+}
 
 /// The observer, counting from [`LoadedObserver::attach`] until dropped.
 pub struct Observer<'obj> {
     skel: ObserverSkel<'obj>,
-    _backlog: Option<Link>,
-    _stamps: Stamps,
+    traced: bool,
+    _links: Vec<Link>,
+    _stamps: Option<Stamps>,
 }
 
 impl<'obj> LoadedObserver<'obj> {
@@ -64,6 +79,7 @@ impl<'obj> LoadedObserver<'obj> {
         classes: &intf::class_settings,
         plan: &KernelPlan,
         cgroup: Option<ObservedCgroup>,
+        time: CpuTime,
     ) -> Result<Self> {
         let mut skel = ObserverSkelBuilder::default().open(slot).context("opening the observer")?;
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
@@ -72,6 +88,7 @@ impl<'obj> LoadedObserver<'obj> {
             rodata.observed_cgroup = cgroup.id;
             rodata.observed_depth = cgroup.depth;
         }
+        rodata.sample_ns = sampling::INTERVAL_NS;
         rodata.tai_ahead_ns = stamps::tai_ahead_ns()?;
         rodata.own_namespace = plan.origins.namespace;
         rodata.smallest_napi = plan.origins.smallest_napi.unwrap_or(u32::MAX);
@@ -80,30 +97,53 @@ impl<'obj> LoadedObserver<'obj> {
 
         // started by hand: not every kernel can trace functions
         let backlog = &mut skel.progs.observe_backlog;
-        backlog.set_autoload(probe::can_trace(c"tcp_add_backlog"));
+        backlog.set_autoload(time == CpuTime::Traced && probe::can_trace(c"tcp_add_backlog"));
         backlog.set_autoattach(false);
+        let mut sampled = Vec::new();
+        if time == CpuTime::Sampled {
+            skel.progs.sample.set_autoload(true);
+            for_cpu_time(&mut skel.progs).into_iter().for_each(|it| it.set_autoload(false));
+            sampled = (0..).zip(&plan.cpus).filter(|(_, it)| it.online).map(|(n, _)| n).collect();
+        }
         let skel = skel.load().context("loading the observer into the kernel")?;
         plan.origins.fill(&OriginMaps {
             napis: &skel.maps.nic_of_napi,
             interfaces: &skel.maps.nic_of_ifindex,
             peers: &skel.maps.nic_of_peer,
         })?;
-        Ok(Self(skel))
+        Ok(Self { skel, sampled })
     }
 
-    /// Starts counting. From now on the kernel stamps packets as they come in, as it does for any
-    /// NTP daemon.
+    /// Starts counting. Where time is traced, the kernel stamps packets from now on as they come in,
+    /// as it does for any NTP daemon.
     ///
     /// # Errors
-    /// A tracepoint could not be attached.
+    /// A tracepoint or a timer could not be attached.
     pub fn attach(mut self) -> Result<Observer<'obj>> {
-        self.0.attach().context("attaching the observer's tracepoints")?;
+        self.skel.attach().context("attaching the observer's tracepoints")?;
+        let progs = &self.skel.progs;
+        let mut links = sampling::start(&progs.sample, self.sampled.iter().copied())?;
         // without, softirq time for such segments is divided as the rest of its CPU's
-        let backlog = &self.0.progs.observe_backlog;
-        let backlog = if backlog.autoload() { backlog.attach().ok() } else { None };
-        let stamps = Stamps::on().context("having packets stamped")?;
-        Ok(Observer { skel: self.0, _backlog: backlog, _stamps: stamps })
+        let backlog = &progs.observe_backlog;
+        links.extend(if backlog.autoload() { backlog.attach().ok() } else { None });
+        let traced = self.sampled.is_empty();
+        let stamps = traced.then(Stamps::on).transpose().context("having packets stamped")?;
+        Ok(Observer { skel: self.skel, traced, _links: links, _stamps: stamps })
     }
+}
+
+/// The programs that nothing but exact times, moves and arrivals need.
+fn for_cpu_time<'a, 'obj>(
+    progs: &'a mut OpenObserverProgs<'obj>,
+) -> [&'a mut OpenProgramMut<'obj>; 6] {
+    [
+        &mut progs.observe_switch,
+        &mut progs.observe_migration,
+        &mut progs.observe_irq_entry,
+        &mut progs.observe_irq_exit,
+        &mut progs.observe_segment,
+        &mut progs.observe_copy,
+    ]
 }
 
 impl Observer<'_> {
@@ -113,7 +153,7 @@ impl Observer<'_> {
     /// # Errors
     /// The kernel refused to read the map. A CPU that went offline meanwhile is no error.
     pub fn read(&self, online: impl IntoIterator<Item = u32>) -> Result<Vec<observed_cpu>> {
-        for cpu in online {
+        for cpu in online.into_iter().filter(|_| self.traced) {
             let input = ProgramInput { cpu, flags: TEST_RUN_ON_CPU, ..Default::default() };
             // ENXIO: the CPU is offline by now; its counters are as they were when it left
             self.skel.progs.settle.test_run(input).ok();

@@ -1,4 +1,4 @@
-//! What this kernel's BPF can do.
+//! What this kernel's BPF can do, and whether it may be asked.
 
 use std::{
     ffi::CStr,
@@ -7,8 +7,8 @@ use std::{
 };
 
 use libbpf_rs::libbpf_sys::{
-    BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, bpf_insn, bpf_prog_load, bpf_prog_load_opts,
-    libbpf_find_vmlinux_btf_id,
+    BPF_MAP_TYPE_ARRAY, BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, bpf_insn, bpf_map_create,
+    bpf_prog_load, bpf_prog_load_opts, libbpf_find_vmlinux_btf_id,
 };
 
 /// `BPF_ALU64 | BPF_MOV | BPF_K` and `BPF_JMP | BPF_EXIT` (include/uapi/linux/bpf.h).
@@ -44,5 +44,19 @@ pub(crate) fn can_trace(function: &CStr) -> bool {
     }
     // SAFETY: the kernel has just made this file descriptor for us.
     drop(unsafe { OwnedFd::from_raw_fd(program) });
+    true
+}
+
+/// Whether bpf(2) may be called with the capabilities of this process. A seccomp filter may forbid
+/// it nevertheless. Tries it: makes the smallest map.
+pub fn may_call_bpf() -> bool {
+    // SAFETY: the name is not read beyond its end, and no options are given.
+    let map =
+        unsafe { bpf_map_create(BPF_MAP_TYPE_ARRAY, c"probe".as_ptr(), 4, 4, 1, ptr::null()) };
+    if map < 0 {
+        return map != -libc::EPERM;
+    }
+    // SAFETY: the kernel has just made this file descriptor for us.
+    drop(unsafe { OwnedFd::from_raw_fd(map) });
     true
 }

@@ -16,8 +16,8 @@ use std::{
 };
 
 use steer_bpf::{
-    KernelPlan, LoadedObserver, ObjectSlot, ObservedCgroup, Observer, Origins, bucket_floor,
-    intf::*,
+    CpuTime, KernelPlan, LoadedObserver, ObjectSlot, ObservedCgroup, Observer, Origins,
+    bucket_floor, intf::*,
 };
 
 mod common;
@@ -43,8 +43,9 @@ fn plan() -> KernelPlan {
 }
 
 /// Counts from now on.
-fn observer(slot: &mut ObjectSlot, cgroup: Option<ObservedCgroup>) -> Observer<'_> {
-    LoadedObserver::load(slot, &common::settings(), &plan(), cgroup).unwrap().attach().unwrap()
+fn observer(slot: &mut ObjectSlot, cgroup: Option<ObservedCgroup>, time: CpuTime) -> Observer<'_> {
+    let loaded = LoadedObserver::load(slot, &common::settings(), &plan(), cgroup, time).unwrap();
+    loaded.attach().unwrap()
 }
 
 fn pin_to(cpu: usize) {
@@ -79,7 +80,7 @@ fn bytes_time_and_softirq_are_counted_where_they_happen() {
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut slot = MaybeUninit::uninit();
-    let observer = observer(&mut slot, None);
+    let observer = observer(&mut slot, None, CpuTime::Traced);
     let before = observer.read(0..2).unwrap();
     let start = Instant::now();
     bulk_transfer(0, 64 << 20);
@@ -116,6 +117,33 @@ fn bytes_time_and_softirq_are_counted_where_they_happen() {
     assert!(busy < elapsed * 21 / 10, "no time is counted twice: {busy} of 2 x {elapsed}");
 }
 
+#[test]
+fn samples_show_who_runs_without_tracing_switches() {
+    if !common::is_root("samples_show_who_runs_without_tracing_switches") {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slot = MaybeUninit::uninit();
+    let observer = observer(&mut slot, None, CpuTime::Sampled);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(1) {
+        bulk_transfer(0, 64 << 20);
+    }
+    let cpus = observer.read(0..2).unwrap();
+    let elapsed = start.elapsed().as_nanos() as u64;
+    let long = traffic_class_CLASS_LONG as usize;
+    let sum = |counter: fn(&observed_cpu) -> u64| cpus.iter().map(counter).sum::<u64>();
+
+    assert!(cpus[0].run_ns[long] > 0, "the receiver runs on CPU 0");
+    assert!(sum(|cpu| cpu.softirq_ns) > 0, "loopback delivers in softirq");
+    assert!(sum(|cpu| cpu.received_bytes.iter().sum()) > 32 << 20);
+    let busy = sum(|cpu| cpu.run_ns.iter().sum::<u64>() + cpu.softirq_ns);
+    assert!(busy > elapsed / 4, "sender and receiver are busy: {busy} of {elapsed}");
+    assert!(busy < elapsed * 21 / 10, "no time is counted twice: {busy} of 2 x {elapsed}");
+    assert_eq!(sum(|cpu| cpu.switches.iter().sum()), 0, "switches are not traced");
+    assert_eq!(sum(|cpu| cpu.irq_ns), 0, "nor interrupts");
+}
+
 /// Sends in chunks of `chunk` bytes to a reader that sleeps `pause` before each of its reads.
 fn slow_transfer(chunk: usize, chunks: usize, pause: Duration) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -142,7 +170,7 @@ fn packets_are_sized_and_their_payload_timed_until_it_is_copied() {
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut slot = MaybeUninit::uninit();
-    let observer = observer(&mut slot, None);
+    let observer = observer(&mut slot, None, CpuTime::Traced);
     let sum = |counters: fn(&observed_cpu) -> &[u64]| {
         let cpus = observer.read(0..2).unwrap();
         let mut all = vec![0; counters(&cpus[0]).len()];
@@ -191,7 +219,7 @@ fn the_traffic_of_other_cgroups_can_be_left_out() {
     let seen = [(root, 0), (empty.as_path(), 1)].map(|(folder, depth)| {
         let cgroup = ObservedCgroup { id: fs::metadata(folder).unwrap().ino(), depth };
         let mut slot = MaybeUninit::uninit();
-        let observer = observer(&mut slot, Some(cgroup));
+        let observer = observer(&mut slot, Some(cgroup), CpuTime::Traced);
         bulk_transfer(0, 1 << 20);
         let counted = observer.read(0..2).unwrap();
         counted.iter().map(|cpu| cpu.received_bytes.iter().sum::<u64>()).sum::<u64>()

@@ -15,7 +15,7 @@ use std::{
     thread,
 };
 
-use steer_bpf::{KernelPlan, LoadedObserver, Origins, intf::*};
+use steer_bpf::{CpuTime, KernelPlan, LoadedObserver, Origins, intf::*};
 
 mod common;
 
@@ -93,7 +93,8 @@ fn transfer(
     let cpus = vec![cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0, online: true }; 64];
     let plan = KernelPlan { cpus, nr_llcs: 1, origins };
     let mut slot = MaybeUninit::uninit();
-    let loaded = LoadedObserver::load(&mut slot, &common::settings(), &plan, None).unwrap();
+    let (settings, time) = (common::settings(), CpuTime::Traced);
+    let loaded = LoadedObserver::load(&mut slot, &settings, &plan, None, time).unwrap();
     let observer = loaded.attach().unwrap();
     rounds.send(()).unwrap();
     let mut stream = TcpStream::connect((server, 7777)).unwrap();

@@ -84,13 +84,15 @@ def unprivileged(daemonset):
     both = ["BPF", "PERFMON"]
     assert added == {"doctor": both, "scheduler": both, "metrics": []}, added
     assert not pod.get("hostPID") and not pod.get("hostIPC")
-    # the container that package/guest.sh starts has the same
+    # the containers that package/guest.sh starts have the same
     bundle = json.loads((HERE / "container.json").read_text())
     capabilities = bundle["process"]["capabilities"]
     assert {name: ["CAP_BPF", "CAP_PERFMON"] for name in capabilities} == capabilities
     mounted = {mount["destination"] for mount in bundle["mounts"]}
     wanted = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
     assert wanted <= mounted and mounted - wanted == {"/proc", "/dev", "/sys"}, mounted
+    doctor = pod["initContainers"][0]["command"]
+    assert json.dumps(doctor) in (HERE.parents[1] / "package" / "guest-test.sh").read_text(), doctor
     print("ok: not privileged; capabilities BPF and PERFMON; host paths are read-only")
 
 

@@ -24,6 +24,10 @@ pub(crate) fn check(need: Need) -> Result<()> {
         Need::SchedExt => steer_doctor::missing_for_sched_ext(Path::new("/")),
     };
     match &missing[..] {
+        [] if !steer_bpf::may_call_bpf() => bail!(
+            "a seccomp filter forbids bpf(2) to this process, although it has the capabilities: \
+             allow it (systemd: SystemCallFilter=bpf; Kubernetes: the pod's seccompProfile)"
+        ),
         [] => Ok(()),
         [one] => bail!("{one}"),
         many => bail!("this host lacks {} things:\n  - {}", many.len(), many.join("\n  - ")),

@@ -9,6 +9,9 @@
  *   ... and skb_copy_datagram_iovec → how long arrived payload waits (arrivals.bpf.h)
  *   sched_migrate_task → migrations by class
  *
+ * Switches and segments are many. Where an estimate of the CPU time will do, `sample` stands in for
+ * all but the socket events and the softirqs.
+ *
  * It shares the definitions of burst and class with the scheduler (flow.h, thread.h), but no map
  * and no decision. Inter-processor interrupts count as time of the thread that they interrupt.
  *
@@ -35,6 +38,9 @@ const volatile struct class_settings class_settings;
 /* Only threads in this cgroup or below count (its id, its depth below the root); 0: all do. */
 const volatile u64 observed_cgroup;
 const volatile u32 observed_depth;
+
+/* Time between two samples of a CPU. */
+const volatile u64 sample_ns;
 
 /*
  * The settings, as the pure functions take them. Without `volatile`, the compiler would take the
@@ -356,5 +362,27 @@ int settle(void *ctx)
 
 	if (c)
 		settle_cpu(c, bpf_get_current_task_btf(), bpf_ktime_get_ns());
+	return 0;
+}
+
+/*
+ * A timer of each CPU (a perf event) runs this. The thread's class is worked out on a copy: the
+ * timer may interrupt a socket event that is changing the original.
+ */
+SEC("?perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct observed_cpu *c = this_cpu();
+	struct thread_load *known, t;
+
+	if (!c || c->softirq_start || p->flags & PF_IDLE)
+		return 0;
+	known = bpf_task_storage_get(&threads, p, NULL, 0);
+	if (known) {
+		t = *known;
+		thread_classify(&t, classes(), bpf_ktime_get_ns());
+	}
+	c->run_ns[counted_as(known ? &t : NULL) & 3] += sample_ns;
 	return 0;
 }

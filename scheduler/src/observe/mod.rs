@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, ensure};
-use steer_bpf::{LoadedObserver, intf::observed_cpu};
+use steer_bpf::{CpuTime, LoadedObserver, intf::observed_cpu};
 use steer_policy::{Plan, Settings};
 use steer_topology::{CpuSet, Machine, NetworkDevices};
 
@@ -54,6 +54,7 @@ pub(crate) fn measure(args: &ObserveArgs, tell: impl FnOnce(&Report) -> Result<(
         &translate::classes(&settings.classification),
         &translate::plan(&plan, &NetworkDevices::now()?)?,
         args.cgroup.as_deref().map(cgroups::observed).transpose()?,
+        CpuTime::Traced,
     )?;
     let observer = loaded.attach()?;
     eprintln!("observing");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use steer_bpf::LoadedObserver;
+use steer_bpf::{CpuTime, LoadedObserver};
 use steer_policy::{Plan, Settings};
 use steer_topology::{Machine, NetworkDevices};
 
@@ -60,6 +60,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
         &translate::classes(&Settings::default().classification),
         &translate::plan(&plan, &NetworkDevices::now()?)?,
         None,
+        CpuTime::Sampled,
     )?
     .attach()?;
     let mut collector = Collector::new(&observer, machine)?;
