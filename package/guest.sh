@@ -39,7 +39,7 @@ trap 'umount "$root/proc" 2>/dev/null || true; rm -rf "$work"' EXIT
 } >"$LOG" || { cat "$LOG" >&2; exit 1; }
 chroot "$root" systemctl -q enable scx_steer scx_steer-metrics
 # the filter that Podman and CRI-O give a container which names none
-chroot "$root" sh -c 'cd /root && apt-get download -q=2 golang-github-containers-common && dpkg-deb -x golang-*.deb engine'
+chroot "$root" sh -c 'cd /root && apt-get download -q=2 -o APT::Sandbox::User=root golang-github-containers-common && dpkg-deb -x golang-*.deb engine'
 package/seccomp.py "$root/root/engine/usr/share/containers/seccomp.json" deploy/kubernetes/container.json >"$root/root/container.json"
 ln -sf /usr/lib/systemd/system/multi-user.target "$root/etc/systemd/system/default.target"
 cat >"$root/etc/systemd/system/scx-test.service" <<'END'

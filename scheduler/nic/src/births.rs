@@ -23,15 +23,28 @@ pub(crate) fn read(root: &Path) -> Births {
     born.collect()
 }
 
+/// Whether a thread that was bound to `cpus` may have come to `present` because all of these were
+/// offline at some time: it may use all CPUs then, also those that are offline.
+pub(crate) fn freed(cpus: &CpuSet, present: &CpuSet, then: &Births, now: &Births) -> bool {
+    were_away(cpus, then, now) && then.keys().all(|cpu| present.contains(*cpu))
+}
+
 /// Whether an interrupt that went to `cpus` may have come to `present` because all of these were
 /// offline at some time between `then` and `now`: it goes to others, among them all that stayed.
 pub(crate) fn broke(cpus: &CpuSet, present: &CpuSet, then: &Births, now: &Births) -> bool {
-    let stayed = |cpu: u32| then.get(&cpu).is_some_and(|born| now.get(&cpu) == Some(born));
-    !cpus.is_empty()
-        && !cpus.iter().any(stayed)
-        && cpus.iter().all(|cpu| then.contains_key(&cpu))
+    were_away(cpus, then, now)
         && cpus.is_disjoint(present)
-        && then.keys().all(|cpu| !stayed(*cpu) || present.contains(*cpu))
+        && then.keys().all(|cpu| !stayed(*cpu, then, now) || present.contains(*cpu))
+}
+
+/// Whether each of these CPUs has been offline.
+fn were_away(cpus: &CpuSet, then: &Births, now: &Births) -> bool {
+    let was_away = |cpu| then.contains_key(&cpu) && !stayed(cpu, then, now);
+    !cpus.is_empty() && cpus.iter().all(was_away)
+}
+
+fn stayed(cpu: u32, then: &Births, now: &Births) -> bool {
+    then.get(&cpu).is_some_and(|born| now.get(&cpu) == Some(born))
 }
 
 #[cfg(test)]
@@ -53,6 +66,14 @@ mod tests {
         assert!(!broke("2-3", "0-1", &again), "CPU 2 stayed");
         assert!(!broke("3", "0-3", &again));
         assert!(!broke("", "0-2", &again));
+
+        let freed = |cpus: &str, present: &str, now: &Births| {
+            freed(&cpus.parse().unwrap(), &present.parse().unwrap(), &then, now)
+        };
+        assert!(freed("3", "0-3", &without_3), "also the one that is offline");
+        assert!(freed("3", "0-7", &again), "also those that never were online");
+        assert!(!freed("3", "0-2", &again), "somebody has left out CPU 3");
+        assert!(!freed("3", "0-3", &then), "it never left");
     }
 
     #[test]

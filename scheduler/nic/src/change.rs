@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::ethtool::rss::even;
 use crate::order;
 use crate::setting::{Channels, Setting, Value, What};
-use crate::state::NicState;
+use crate::state::{NapiState, NicState};
 
 /// A change that a plan proposes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -83,6 +83,12 @@ fn shell(state: &NicState, what: What, value: &Value) -> String {
         (What::NapiDefer(queue), _) => set_napi(state, queue, "defer-hard-irqs", value),
         (What::NapiFlush(queue), _) => set_napi(state, queue, "gro-flush-timeout", value),
         (What::NapiSuspend(queue), _) => set_napi(state, queue, "irq-suspend-timeout", value),
+        (What::NapiThread(queue), Value::Cpus(cpus)) => {
+            match napi_of(state, queue).and_then(|it| it.thread) {
+                Some(thread) => format!("taskset -cp {cpus} {thread}"),
+                None => format!("# once rx-{queue} has a NAPI thread: taskset -cp {cpus} THREAD"),
+            }
+        }
         (what, value) => format!("# {what}: {value}"),
     }
 }
@@ -102,9 +108,12 @@ fn set_table(name: &str, table: &[u32]) -> String {
     }
 }
 
+fn napi_of(state: &NicState, queue: u32) -> Option<&NapiState> {
+    state.rx.iter().find(|rx| rx.index == queue)?.napi.as_ref()
+}
+
 fn set_napi(state: &NicState, queue: u32, attribute: &str, value: &Value) -> String {
-    let rx = state.rx.iter().find(|rx| rx.index == queue);
-    match rx.and_then(|rx| rx.napi.as_ref()) {
+    match napi_of(state, queue) {
         Some(napi) => format!(
             "ynl --family netdev --do napi-set --json '{{\"id\": {}, \"{attribute}\": {value}}}'",
             napi.id

@@ -23,6 +23,7 @@ mod plan;
 mod read;
 mod setting;
 mod state;
+mod threads;
 mod writers;
 
 pub use change::{Change, undo};

@@ -15,6 +15,7 @@ use crate::files;
 use crate::irqbalance;
 use crate::kernel::Kernel;
 use crate::setting::{Setting, Value, What};
+use crate::threads;
 
 /// include/uapi/linux/netdev.h
 const CMD_NAPI_SET: u8 = 14;
@@ -83,6 +84,9 @@ impl Live {
             What::NapiSuspend(queue) => {
                 napi_of(setting, queue)?.and_then(|napi| napi.irq_suspend_timeout).map(number)
             }
+            What::NapiThread(queue) => napi_of(setting, queue)?
+                .and_then(|napi| threads::cpus(&self.root, napi.pid?))
+                .map(Value::Cpus),
             what => match files::path(&self.root, &interface, what) {
                 Some(path) => files::read(&path, what)?,
                 None => None,
@@ -118,6 +122,10 @@ impl Live {
             }
             (What::NapiSuspend(queue), Value::Number(number)) => {
                 set_napi(setting, queue, napi::IRQ_SUSPEND_TIMEOUT, *number)
+            }
+            (What::NapiThread(queue), Value::Cpus(cpus)) => {
+                let thread = napi_of(setting, queue)?.and_then(|napi| napi.pid);
+                threads::set_cpus(thread.ok_or_else(absent)?, cpus)
             }
             (what, value) => match files::path(&self.root, &interface, what) {
                 Some(path) => write(&path, &files::written(value)),
@@ -177,6 +185,7 @@ impl Kernel for Live {
                     What::NapiDefer(queue),
                     What::NapiFlush(queue),
                     What::NapiSuspend(queue),
+                    What::NapiThread(queue),
                 ]),
             }
         }

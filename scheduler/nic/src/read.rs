@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use steer_topology::{CpuSet, Direction, Machine, irqs_of, napi};
 
@@ -15,6 +16,7 @@ use crate::live::{Live, is_fixed, queue_folders};
 use crate::plan::{HostState, Irqbalance};
 use crate::setting::{Channels, Value, What};
 use crate::state::{ChannelState, Feature, IrqState, NapiState, NicState, Pause, RxQueue, TxQueue};
+use crate::threads;
 use crate::writers::writers;
 
 impl Live {
@@ -162,7 +164,7 @@ impl Live {
     }
 
     fn queues(&self, device: &Device) -> io::Result<(Vec<RxQueue>, Vec<TxQueue>)> {
-        let contexts = contexts(device)?;
+        let contexts = contexts(self.root(), device)?;
         let (mut rx, mut tx) = (Vec::new(), Vec::new());
         for (direction, index) in queue_folders(self.root(), &device.name)? {
             if direction == Direction::Tx {
@@ -198,7 +200,7 @@ impl Live {
 }
 
 /// The NAPI context of each receive queue of a device.
-fn contexts(device: &Device) -> io::Result<BTreeMap<u32, NapiState>> {
+fn contexts(root: &Path, device: &Device) -> io::Result<BTreeMap<u32, NapiState>> {
     let queues = napi::queues().map_err(io::Error::other)?.unwrap_or_default();
     let napis = napi::napis().map_err(io::Error::other)?.unwrap_or_default();
     let of_device = queues
@@ -208,6 +210,7 @@ fn contexts(device: &Device) -> io::Result<BTreeMap<u32, NapiState>> {
     let state = |napi: &napi::Napi| NapiState {
         id: napi.id,
         thread: napi.pid,
+        thread_cpus: napi.pid.and_then(|thread| threads::cpus(root, thread)),
         defer_hard_irqs: napi.defer_hard_irqs,
         gro_flush_timeout: napi.gro_flush_timeout,
         irq_suspend_timeout: napi.irq_suspend_timeout,

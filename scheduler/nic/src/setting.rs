@@ -49,6 +49,8 @@ pub enum What {
     NapiFlush(u32),
     /// Nanoseconds that the interrupt of a receive queue stays off while a program polls.
     NapiSuspend(u32),
+    /// The CPUs of the kernel thread that the NAPI context of a receive queue runs in.
+    NapiThread(u32),
 }
 
 /// What a setting is set to.
@@ -128,6 +130,7 @@ impl fmt::Display for What {
             What::NapiDefer(queue) => write!(f, "rx-{queue} deferred IRQs"),
             What::NapiFlush(queue) => write!(f, "rx-{queue} GRO flush timeout"),
             What::NapiSuspend(queue) => write!(f, "rx-{queue} IRQ suspend timeout"),
+            What::NapiThread(queue) => write!(f, "rx-{queue} NAPI thread"),
         }
     }
 }

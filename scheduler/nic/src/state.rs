@@ -80,6 +80,9 @@ pub struct NapiState {
     pub id: u32,
     /// The kernel thread it runs in.
     pub thread: Option<u32>,
+    /// The CPUs that this thread may use.
+    #[serde(default)]
+    pub thread_cpus: Option<CpuSet>,
     /// See [`NicState::defer_hard_irqs`].
     pub defer_hard_irqs: Option<u32>,
     /// See [`NicState::gro_flush_timeout`].

@@ -140,7 +140,7 @@ fn rows(state: &NicState) -> Vec<Vec<String>> {
         row.extend(of_irq(irq(Direction::Rx, queue.index)));
         row.extend(["-".into(), cpus(queue.rps.as_ref()), known(queue.rfs_flows)]);
         row.extend([
-            of_napi(|napi| Some(napi.id)),
+            napi.map_or("-".into(), context),
             of_napi(|napi| napi.defer_hard_irqs),
             of_napi(|napi| napi.gro_flush_timeout),
             of_napi(|napi| napi.irq_suspend_timeout),
@@ -155,6 +155,14 @@ fn rows(state: &NicState) -> Vec<Vec<String>> {
         row
     });
     rx.chain(tx).collect()
+}
+
+/// The number of a NAPI context, and its thread.
+fn context(napi: &NapiState) -> String {
+    match (napi.thread, &napi.thread_cpus) {
+        (Some(thread), Some(cpus)) => format!("{}, thread {thread} on {cpus}", napi.id),
+        _ => napi.id.to_string(),
+    }
 }
 
 fn of_irq(irq: Option<&IrqState>) -> [String; 3] {

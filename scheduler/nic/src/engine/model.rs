@@ -71,6 +71,8 @@ impl Model {
             for what in [What::RpsFlows, What::NapiDefer, What::NapiFlush, What::NapiSuspend] {
                 cells.entry(what(queue)).or_insert(Value::Number(0));
             }
+            let all = Value::Cpus((0..CPUS).collect());
+            cells.entry(What::NapiThread(queue)).or_insert(all);
         }
     }
 
@@ -82,6 +84,9 @@ impl Model {
         for (what, value) in self.cells.borrow_mut().iter_mut() {
             if matches!(what, What::IrqAffinity(_)) && *value == Value::Cpus(gone.clone()) {
                 *value = Value::Cpus(others.clone());
+            }
+            if matches!(what, What::NapiThread(_)) && *value == Value::Cpus(gone.clone()) {
+                *value = Value::Cpus((0..CPUS).collect());
             }
         }
     }
@@ -129,6 +134,8 @@ impl Model {
             napi.defer_hard_irqs = of(What::NapiDefer(rx.index));
             napi.gro_flush_timeout = of(What::NapiFlush(rx.index));
             napi.irq_suspend_timeout = of(What::NapiSuspend(rx.index));
+            napi.thread = Some(100 + rx.index);
+            napi.thread_cpus = Some(cpus(What::NapiThread(rx.index)));
         }
         let Value::Table(table) = &cells[&What::RssTable] else { panic!("of another kind") };
         state.rss_table = Some(table.clone());
@@ -208,7 +215,8 @@ pub(super) fn queue_of(what: What) -> Option<u32> {
         | What::RpsFlows(queue)
         | What::NapiDefer(queue)
         | What::NapiFlush(queue)
-        | What::NapiSuspend(queue) => Some(queue),
+        | What::NapiSuspend(queue)
+        | What::NapiThread(queue) => Some(queue),
         _ => None,
     }
 }

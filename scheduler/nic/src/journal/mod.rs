@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use steer_policy::OnExit;
+use steer_topology::CpuSet;
 
 use crate::births::{self, Births};
 use crate::device::Device;
@@ -112,13 +113,17 @@ impl Journal {
         }
     }
 
-    /// Whether an interrupt is where it is since all its CPUs were offline.
+    /// Whether an interrupt or a thread is where it is since all its CPUs were offline.
     fn broke(&self, entry: &Entry, present: &Value, now: &Births) -> bool {
-        let What::IrqAffinity(_) = entry.setting.what else { return false };
+        let broke: fn(&CpuSet, &CpuSet, &Births, &Births) -> bool = match entry.setting.what {
+            What::IrqAffinity(_) => births::broke,
+            What::NapiThread(_) => births::freed,
+            _ => return false,
+        };
         let known = entry.ours.iter().chain(&entry.original);
         known.into_iter().any(|known| match (known, present) {
             (Value::Cpus(cpus), Value::Cpus(present)) => {
-                births::broke(cpus, present, &self.births, now)
+                broke(cpus, present, &self.births, now)
             }
             _ => false,
         })

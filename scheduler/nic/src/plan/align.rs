@@ -24,6 +24,7 @@ impl Draft<'_> {
         }
         self.spread_hash(serving);
         self.place_irqs(serving)?;
+        self.place_threads(serving);
         self.place_xps(machine, serving);
         Ok(())
     }
@@ -82,6 +83,22 @@ impl Draft<'_> {
             self.changes.push(Change::new(self.state, what, old, Value::Cpus(new), why));
         }
         Ok(())
+    }
+
+    /// The kernel thread of queue n, if its NAPI is threaded, on the n-th serving CPU.
+    fn place_threads(&mut self, serving: &Serving) {
+        for rx in &self.state.rx {
+            let now = rx.napi.as_ref().and_then(|napi| napi.thread_cpus.as_ref());
+            let (Some(now), Some(&cpu)) = (now, serving.cpus.get(rx.index as usize)) else {
+                continue;
+            };
+            let new: CpuSet = [cpu].into_iter().collect();
+            if *now != new || self.changes_channels() {
+                let (what, why) = (What::NapiThread(rx.index), "beside its interrupt");
+                let (old, new) = (Some(Value::Cpus(now.clone())), Value::Cpus(new));
+                self.changes.push(Change::new(self.state, what, old, new, why));
+            }
+        }
     }
 
     /// The kinds of interrupts that the device's queues have, as the first queue shows.

@@ -28,6 +28,7 @@ pub(crate) fn nic(queues: u32, max: u32) -> NicState {
     let napi = |index| NapiState {
         id: 8000 + index,
         thread: None,
+        thread_cpus: None,
         defer_hard_irqs: Some(0),
         gro_flush_timeout: Some(0),
         irq_suspend_timeout: Some(0),
@@ -104,6 +105,9 @@ fn carried_out(mut state: NicState, plan: &NicPlan) -> NicState {
             (What::Xps(queue), Value::Cpus(cpus)) => state.tx[queue as usize].xps = Some(cpus),
             (What::Rps(queue), Value::Cpus(cpus)) => state.rx[queue as usize].rps = Some(cpus),
             (What::RssTable, Value::Table(table)) => state.rss_table = Some(table),
+            (What::NapiThread(queue), Value::Cpus(cpus)) => {
+                state.rx[queue as usize].napi.as_mut().unwrap().thread_cpus = Some(cpus);
+            }
             _ => {}
         }
     }
@@ -140,6 +144,25 @@ fn channels_grow_before_the_table_names_them() {
     let later = plan.changes.iter().find(|c| c.setting.what == What::IrqAffinity(pair(3))).unwrap();
     assert_eq!((later.old.clone(), later.undo.clone()), (None, None));
     assert!(later.shell.starts_with("# once rx-3/tx-3 is in use"), "{}", later.shell);
+}
+
+#[test]
+fn threads_of_napi_go_beside_the_interrupts() {
+    let mut state = nic(4, 4);
+    for rx in &mut state.rx {
+        let napi = rx.napi.as_mut().unwrap();
+        (napi.thread, napi.thread_cpus) = (Some(300 + rx.index), Some(cpus("0-15")));
+    }
+    let plan = planned(&state, Mode::Align);
+    let threads: Vec<&Change> = plan
+        .changes
+        .iter()
+        .filter(|change| matches!(change.setting.what, What::NapiThread(_)))
+        .collect();
+    let places: Vec<String> = threads.iter().map(|change| change.shell.clone()).collect();
+    assert_eq!(places, ["8 300", "10 301", "12 302", "14 303"].map(|it| format!("taskset -cp {it}")));
+    assert_eq!(threads[3].undo.as_deref(), Some("taskset -cp 0-15 303"));
+    assert_eq!(planned(&carried_out(state, &plan), Mode::Align).changes, [], "they stay there");
 }
 
 #[test]
