@@ -279,7 +279,8 @@ fn fit_to_kernel(skel: &mut OpenSteerSkel<'_>) -> Result<()> {
     ops.flags = *compat::SCX_OPS_ENQ_LAST
         | *compat::SCX_OPS_ENQ_EXITING
         | *compat::SCX_OPS_ENQ_MIGRATION_DISABLED
-        | *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP;
+        | *compat::SCX_OPS_ALLOW_QUEUED_WAKEUP
+        | *compat::SCX_OPS_BUILTIN_IDLE_PER_NODE;
     // Since 6.19, threads may be queued anew from anywhere; cpu_release is deprecated.
     let anywhere = compat::ksym_exists("scx_bpf_reenqueue_local___v2")?;
     if anywhere {

@@ -171,6 +171,10 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	note_waits_as(&s);
 	if (q.dsq < DSQ_LLC) {
 		lift_clock(q.cpu);
+		if (q.cpu == cpu)
+			note_own(cpu);
+		else
+			note_sent(q.cpu, s.now);
 		set_cpu_clock(p, s.task, q.cpu);
 	} else {
 		if (q.dsq < DSQ_POOL)
@@ -206,7 +210,7 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 		return;
 	}
 	limit_lag(prev, s.task);
-	if (!is_furthest_behind(prev, s.task, cpu) && take_own(cpu, claimed, now))
+	if (!is_furthest_behind(prev, s.task, cpu, now) && take_own(cpu, claimed, now))
 		return;
 	start_slice(state, prev, s.task, now);
 	scx_bpf_task_set_slice(prev, place_settings.slice_ns);

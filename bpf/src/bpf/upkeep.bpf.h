@@ -10,6 +10,7 @@
 #include "ground/affinity.bpf.h"
 #include "ground/caches.bpf.h"
 #include "ground/context.bpf.h"
+#include "ground/idle.bpf.h"
 #include "ground/now.bpf.h"
 #include "ground/policy.bpf.h"
 #include "ground/pool.bpf.h"
@@ -45,7 +46,7 @@ struct {
 /* A CPU that @p may use and that is not taken: an idle one if possible; or -1. */
 static s32 any_untaken(struct task_struct *p, s32 cpu)
 {
-	s32 i, other = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	s32 i, other = pick_any_idle(p, cpu);
 
 	if (other >= 0)
 		return other;

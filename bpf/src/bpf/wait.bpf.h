@@ -6,6 +6,7 @@
 #include <scx/common.bpf.h>
 #include "ground/affinity.bpf.h"
 #include "ground/cpu.bpf.h"
+#include "ground/idle.bpf.h"
 #include "ground/pool.bpf.h"
 #include "ground/settings.bpf.h"
 #include "ground/subject.bpf.h"
@@ -24,7 +25,7 @@ struct queue {
 /* Does another CPU of @cpu's block idle that @p may use? */
 static bool neighbour_idles(const struct task_struct *p, s32 cpu)
 {
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	const struct cpumask *idle = idle_near(cpu);
 	bool found = false;
 	s32 i, other;
 
@@ -102,7 +103,7 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 	if (q->dsq >= DSQ_POOL) {
 		idle = pick_idle_in_pool(p, s->policy->pool, q->cpu);
 	} else if (q->dsq >= DSQ_LLC) {
-		note_waiting(llc_of(q->cpu));
+		note_waiting(llc_of(q->cpu), s->now);
 		if (!q->near)
 			idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0, s->now)
 						       : pick_shared_idle(p, q->cpu);

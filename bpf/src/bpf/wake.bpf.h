@@ -178,6 +178,7 @@ static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wak
 	else
 		set_clock(p, task, llc_of(cpu));
 	if (by_own_queue) {
+		note_own(cpu);
 		scx_bpf_dsq_insert_vtime(p, DSQ_CPU | cpu, place_settings.slice_ns,
 					 p->scx.dsq_vtime, enq_flags);
 		return true;

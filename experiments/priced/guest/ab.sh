@@ -1,9 +1,11 @@
 # Long flows and RPCs under a scheduler, with an observer. The first CPUs are measured; the client's
 # drive the traffic, and run this script. Variables: src/ab/task.rs.
-taskset -p $client_mask $$ >/dev/null
+taskset -cp $client_cpus $$ >/dev/null
 connect $mtu $client_cpu
 interrupts_to "$inner_device-input" $softirqs
 interrupts_to "$inner_device-output" $softirqs
+# addresses and names of functions, while the scheduler's programs are there
+symbols() { sed -n 's/^\([0-9a-f]*\) [tT] \([^\t]*\).*/\1 \2/p' /proc/kallsyms | grep -v __pfx_; }
 number=0
 for queue in /sys/class/net/$inner/queues/tx-*/xps_cpus; do
 	if [ $xps = on ]; then printf '%x' $((1 << number)) >$queue; else echo 0 >$queue; fi
@@ -12,13 +14,13 @@ done
 # The seed moves everything against the timer ticks.
 calibrate spin 1 $((seed * 104729 + 1)) >/dev/null
 if [ -n "$scheduler" ]; then
-	taskset $measured_mask $scheduler >/tmp/scheduler.out 2>/tmp/scheduler.err &
+	taskset -c $measured_cpus $scheduler >/tmp/scheduler.out 2>/tmp/scheduler.err &
 	loaded=$!
 	await /sys/kernel/sched_ext/state enabled
 	echo "@@scheduler"
 	cat /sys/kernel/sched_ext/root/ops
 fi
-taskset $measured_mask $server >/tmp/server.out 2>/tmp/server.err &
+taskset -c $measured_cpus $server >/tmp/server.out 2>/tmp/server.err &
 serving=$!
 await /tmp/server.out ready
 sleep 0.2
@@ -31,7 +33,7 @@ calibrate mark 1
 said="observe client server.err"
 if [ -n "$hogs" ]; then
 	said="$said hogs hogs.err"
-	taskset $measured_mask $hogs >/tmp/hogs 2>/tmp/hogs.err &
+	taskset -c $measured_cpus $hogs >/tmp/hogs 2>/tmp/hogs.err &
 	hogging=$!
 	await /tmp/hogs ready
 fi
@@ -41,6 +43,7 @@ inside chrt -f 1 $client_command >/tmp/client 2>/tmp/client.err || fail "the cli
 wait $marking || fail "the marks failed"
 calibrate mark 2
 calibrate mark 4
+[ -z "$profile" ] || symbols >/tmp/symbols
 kill -INT $observer
 wait $observer || fail "the observer failed"
 if [ -n "$loaded" ]; then
@@ -58,5 +61,9 @@ for part in $said; do
 	cat /tmp/$part
 done
 cat /tmp/marks
+if [ -n "$profile" ]; then
+	echo "@@symbols"
+	cat /tmp/symbols
+fi
 echo "@@dmesg"
 dmesg

@@ -7,7 +7,7 @@
  *   2  the model off
  *   3  the machine's price of an instruction
  *   4  the boot's
- *   others: a mark. What was counted since the last mark goes to the report, a line of JSON. The
+ *   others: a mark. 0x10 begins a measurement. What was counted since the last mark goes to the report, a line of JSON. The
  *           plugin sets LAST_MARK when the emulator ends.
  *
  * A report has no time of the host: the same run writes the same bytes.
@@ -17,7 +17,7 @@
 
 #include "priced.h"
 
-enum { MODEL_ON = 1, MODEL_OFF, RUN_PRICES, BOOT_PRICES };
+enum { MODEL_ON = 1, MODEL_OFF, RUN_PRICES, BOOT_PRICES, BEFORE = 0x10 };
 
 bool model_on;
 FILE *report_file;
@@ -82,6 +82,8 @@ static void set_model(bool on)
 {
 	if (model_on == on)
 		return;
+	if (!on)
+		profile_open(false);
 	model_on = on;
 	if (on)
 		cache_empty();
@@ -106,6 +108,8 @@ void command_run(unsigned int index, void *command)
 		clock_set_units(number == BOOT_PRICES);
 		break;
 	default:
+		if (number == BEFORE)
+			profile_open(true);
 		command_report(number);
 	}
 }

@@ -7,6 +7,7 @@
  *   nodes=N node_mib=N  NUMA nodes and the memory of each
  *   clients=MASK        CPUs that drive traffic: fast and without caches
  *   report=FILE         where marks go
+ *   profile=FILE        where the profile goes, if one is wanted: it makes the emulator slower
  *   quantum_ns, tsc_mhz, boot_ps, client_ps: see README.md
  */
 #include <stdlib.h>
@@ -49,6 +50,12 @@ static bool option(const char *name, const char *value, const char **machine_pat
 			fprintf(stderr, "priced: cannot write %s: %m\n", value);
 		return report_file != NULL;
 	}
+	if (!strcmp(name, "profile")) {
+		profile_file = fopen(value, "w");
+		if (!profile_file)
+			fprintf(stderr, "priced: cannot write %s: %m\n", value);
+		return profile_file != NULL;
+	}
 	if (!number(value, &n)) {
 		fprintf(stderr, "priced: %s takes a number, not '%s'\n", name, value);
 		return false;
@@ -83,6 +90,7 @@ static void at_end(qemu_plugin_id_t id, void *unused)
 	(void)id;
 	(void)unused;
 	command_report(LAST_MARK);
+	profile_write();
 }
 
 static void on_cpu(qemu_plugin_id_t id, unsigned int index)

@@ -13,6 +13,7 @@
  *   memory.c    bandwidth of DRAM and links, and the wait when it is short
  *   dma.c       what devices read and write, DDIO
  *   command.c   commands from the guest, reports
+ *   profile.c   where in the code the time goes
  *
  * Times are picoseconds of guest time unless a name says otherwise.
  */
@@ -162,6 +163,13 @@ void memory_quantum(int64_t span);
 /* dma.c */
 void dma_read(int node, uint64_t address, uint64_t length);
 void dma_wrote(int node, uint64_t address, uint64_t length);
+
+/* profile.c */
+extern FILE *profile_file; /* NULL: none is wanted */
+void profile_translate(struct qemu_plugin_tb *tb, uint64_t extra_ps);
+void profile_stall(unsigned int index, uint64_t ps);
+void profile_open(bool open);
+void profile_write(void);
 
 /* command.c */
 enum { LAST_MARK = 0xff }; /* set when the emulator ends */

@@ -70,7 +70,8 @@ static enum event event_of(const uint8_t *b, size_t n)
 	}
 }
 
-static void translate_instruction(struct qemu_plugin_insn *instruction)
+/* Returns what the instruction costs beyond its share. */
+static uint64_t translate_instruction(struct qemu_plugin_insn *instruction)
 {
 	uint8_t b[16] = {0};
 	size_t n = qemu_plugin_insn_data(instruction, b, sizeof b);
@@ -90,18 +91,20 @@ static void translate_instruction(struct qemu_plugin_insn *instruction)
 		qemu_plugin_register_vcpu_insn_exec_cb(
 			instruction, command_run, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b[3]);
 	if (!model_on)
-		return;
+		return 0;
 	if (event == EVENT_CR3 || event == EVENT_INVLPG)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, access_new_space,
 						       QEMU_PLUGIN_CB_NO_REGS, NULL);
 	qemu_plugin_register_vcpu_mem_cb(instruction, access_memory, QEMU_PLUGIN_CB_NO_REGS,
 					 QEMU_PLUGIN_MEM_RW, locked ? (void *)1 : NULL);
+	return event == EVENTS ? 0 : machine.event[event];
 }
 
 void prices_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
 	size_t n = qemu_plugin_tb_n_insns(block);
 	qemu_plugin_u64 slot_instructions = slot_c;
+	uint64_t extra_ps = 0;
 
 	(void)id;
 	slot_instructions.offset = offsetof(struct slot, instructions);
@@ -112,5 +115,6 @@ void prices_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 	qemu_plugin_register_vcpu_tb_exec_inline_per_vcpu(block, QEMU_PLUGIN_INLINE_ADD_U64,
 							  slot_instructions, n);
 	for (size_t k = 0; k < n; k++)
-		translate_instruction(qemu_plugin_tb_get_insn(block, k));
+		extra_ps += translate_instruction(qemu_plugin_tb_get_insn(block, k));
+	profile_translate(block, extra_ps);
 }

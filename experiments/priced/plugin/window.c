@@ -41,6 +41,7 @@ static void pay(struct cpu *cpu, enum source from, uint64_t ps, int kind)
 	cpu->stalled[from] += ps;
 	cpu->stall += ps;
 	clock_charge(cpu, ps);
+	profile_stall(cpu - cpus, ps);
 }
 
 static bool is_stream(struct window *w, uint64_t line)

@@ -118,6 +118,7 @@ fn task<'a>(options: &FlowOptions, machine: &'a Machine, seed: u32, bench: &Benc
             ("placements", placements.join(" ")),
         ],
         programs: ["calibrate", "flow"].map(|name| bench.tools.program(name)).into(),
+        profile: false,
     }
 }
 

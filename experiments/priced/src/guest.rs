@@ -40,6 +40,8 @@ pub(crate) struct Task<'a> {
     pub(crate) words: Vec<(&'static str, String)>,
     /// Programs in its /bin.
     pub(crate) programs: Vec<PathBuf>,
+    /// Whether to profile it, which makes the emulator slower.
+    pub(crate) profile: bool,
 }
 
 /// A running guest. It is killed when dropped.
@@ -58,6 +60,8 @@ pub(crate) struct Said {
     pub(crate) parts: BTreeMap<String, String>,
     /// The model's marks.
     pub(crate) marks: Vec<Mark>,
+    /// The profile (`plugin/profile.c`), if one was asked for.
+    pub(crate) profile: Option<String>,
 }
 
 impl Guest {
@@ -72,13 +76,15 @@ impl Guest {
             prices: memory("prices", &task.hardware.machine.prices())?,
             marks: memory("marks", "")?,
             console: memory("console", "")?,
+            profile: task.profile.then(|| memory("profile", "")).transpose()?,
             initramfs: initramfs::pack(kernel, &task.programs, &scripts)?,
         };
         let image = kernel.image().display().to_string();
         let mut command = tools.emulator.command();
         command.args(task.hardware.arguments(tools, &image, &files));
         tool::die_with_us(&mut command);
-        for file in [&files.prices, &files.marks, &files.console, &files.initramfs] {
+        let given = [&files.prices, &files.marks, &files.console, &files.initramfs];
+        for file in given.into_iter().chain(&files.profile) {
             tool::inherit(&mut command, std::slice::from_ref(file));
         }
         let emulator = Running::start(&mut command)?;
@@ -140,7 +146,8 @@ impl Guest {
         if let Some(failure) = parts.get("failed") {
             return Err(Error::msg(failure.trim().to_owned()).context("in the guest"));
         }
-        Ok(Said { parts, marks: marks::read(&content(&self.files.marks)?)? })
+        let profile = self.files.profile.as_ref().map(content).transpose()?;
+        Ok(Said { parts, marks: marks::read(&content(&self.files.marks)?)?, profile })
     }
 }
 

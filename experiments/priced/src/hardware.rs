@@ -123,15 +123,17 @@ impl Hardware<'_> {
             arguments.extend(network.arguments(self.shape.sockets - 1));
         }
         let clients: u64 = self.clients().map(|cpu| 1 << cpu).sum();
+        let profile = files.profile.as_ref().map(|file| format!(",profile={}", path(file)));
         let plugin = format!(
-            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients}",
+            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients}{}",
             tools.plugin.display(),
             path(&files.prices),
             path(&files.marks),
             whole.sockets,
             whole.cores,
             whole.threads,
-            self.node_mib
+            self.node_mib,
+            profile.unwrap_or_default()
         );
         let flags = ["-plugin", "-kernel", "-initrd", "-append"].map(str::to_owned);
         let values = [plugin, kernel.to_owned(), path(&files.initramfs), KERNEL_WORDS.to_owned()];
@@ -149,6 +151,7 @@ pub(crate) struct Files {
     pub(crate) marks: OwnedFd,
     pub(crate) console: OwnedFd,
     pub(crate) initramfs: OwnedFd,
+    pub(crate) profile: Option<OwnedFd>,
 }
 
 impl Network {

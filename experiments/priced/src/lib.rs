@@ -12,6 +12,7 @@ mod guest;
 mod hardware;
 mod machine;
 mod marks;
+pub mod profile;
 mod tools;
 
 pub use bench::BenchOptions;

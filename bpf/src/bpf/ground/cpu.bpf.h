@@ -47,6 +47,11 @@ struct cpu_state {
 	/* accessed when a long-flow thread is placed, once per such window */
 	u64 full_mark_ns; /* when that window began: load.bpf.h */
 	u64 full_busy_ns; /* busy time then: load.bpf.h */
+
+	/* accessed whenever the CPU looks for a thread */
+	u64 own_sent_ns; /* when a thread was last sent to its queue: hint.bpf.h */
+	u64 own_seen_ns; /* of these, the last that must have arrived: hint.bpf.h */
+	u32 own_waiting; /* threads in its queue, or more: hint.bpf.h */
 } __attribute__((aligned(64)));
 
 _Static_assert(__builtin_offsetof(struct cpu_state, rescue_dsq) == 64, "one group per cache line");

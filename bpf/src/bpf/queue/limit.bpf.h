@@ -15,6 +15,7 @@
 
 #include <scx/common.bpf.h>
 #include "ground/group.bpf.h"
+#include "ground/idle.bpf.h"
 #include "queue/clock.bpf.h"
 #include "queue/queue.bpf.h"
 #include "queue/shares.bpf.h"
@@ -143,8 +144,8 @@ static void let_go(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct ta
 		return;
 	note_waits_since(task, now);
 	if (dsq >= DSQ_LLC)
-		note_waiting(llc);
-	idle = dsq >= DSQ_LLC ? scx_bpf_pick_idle_cpu(p->cpus_ptr, 0) : cpu;
+		note_waiting(llc, now);
+	idle = dsq >= DSQ_LLC ? pick_any_idle(p, cpu) : cpu;
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 }

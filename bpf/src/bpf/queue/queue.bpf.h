@@ -16,15 +16,11 @@
 #include "ground/caches.bpf.h"
 #include "ground/context.bpf.h"
 #include "ground/counters.bpf.h"
+#include "ground/now.bpf.h"
 #include "ground/pool.bpf.h"
 #include "ground/settings.bpf.h"
 #include "queue/clock.bpf.h"
-
-/*
- * Queue numbers: kind | number of the CPU, cache, pool or cgroup. Pools count from 1. No CPU serves
- * the queue of a cgroup: its threads are throttled (limit.bpf.h).
- */
-enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16, DSQ_GROUP = 4 << 16 };
+#include "queue/hint.bpf.h"
 
 /* The kind of a queue's number. */
 static __always_inline u32 kind_of(u64 dsq)
@@ -43,39 +39,6 @@ static u32 clock_of_queue(u64 dsq, s32 cpu)
 	default:
 		return llc_of(cpu);
 	}
-}
-
-/* One bit per cache: a thread may wait in its queue. Idle CPUs skip the other caches. */
-static u64 llcs_waiting[MAX_LLCS / 64];
-
-static __always_inline u64 *waiting_word(u32 llc)
-{
-	return &llcs_waiting[llc / 64 & (MAX_LLCS / 64 - 1)];
-}
-
-static __always_inline u64 waiting_bit(u32 llc)
-{
-	return 1ULL << (llc & 63);
-}
-
-static __always_inline bool may_wait(u32 llc)
-{
-	return *waiting_word(llc) & waiting_bit(llc);
-}
-
-/* Called when a thread is queued at @llc, before a CPU is woken for it. */
-static __always_inline void note_waiting(u32 llc)
-{
-	if (!may_wait(llc))
-		__sync_fetch_and_or(waiting_word(llc), waiting_bit(llc));
-}
-
-/* Called when nothing was found at @llc. Keeps the bit if a thread came meanwhile. */
-static void note_empty(u32 llc)
-{
-	__sync_fetch_and_and(waiting_word(llc), ~waiting_bit(llc));
-	if (scx_bpf_dsq_nr_queued(DSQ_LLC | llc))
-		note_waiting(llc);
 }
 
 static __always_inline bool take(u64 dsq)
@@ -110,6 +73,8 @@ static __always_inline bool requeue(struct bpf_iter_scx_dsq *it, struct task_str
 				    struct task_ctx *task, u64 dsq, s32 cpu, u64 vtime)
 {
 	scx_bpf_dsq_move_set_vtime(it, vtime);
+	if (kind_of(dsq) == DSQ_CPU)
+		note_sent(cpu, clock_now());
 	if (!scx_bpf_dsq_move_vtime(it, p, dsq, 0))
 		return false;
 	note_clock(task, clock_of_queue(dsq, cpu));
@@ -203,23 +168,30 @@ static bool take_from_pools(s32 cpu)
 	return false;
 }
 
+/* Take from @cpu's own queue. */
+static bool take_from_own(s32 cpu)
+{
+	bool taken = scx_bpf_dsq_move_to_local(DSQ_CPU | cpu, 0);
+
+	note_taken(cpu, taken);
+	return taken;
+}
+
 /*
  * Take the thread that is furthest behind from the queues that @cpu serves first. Every switch
  * does this, so it compares virtual times only where more than one queue has a thread.
  */
 static bool take_own(s32 cpu, bool claimed, u64 now)
 {
-	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu);
-	bool waits = !is_exclusive(cpu) && scx_bpf_dsq_nr_queued(shared);
+	u64 own = own_may_wait(cpu, now) ? DSQ_CPU | cpu : 0, shared = DSQ_LLC | llc_of(cpu);
+	bool waits = !is_exclusive(cpu) && waits_under(llc_of(cpu), now);
 
-	if (!scx_bpf_dsq_nr_queued(own))
-		own = 0;
 	if (cpu_pools[slot(cpu)].pools)
-		own = first_with_pools(cpu, own);
+		own = first_with_pools(cpu, own && scx_bpf_dsq_nr_queued(own) ? own : 0);
 	if (waits && (!own || time_before(head_vtime(shared, cpu), head_vtime(own, cpu))) &&
 	    take_shared(cpu, shared, claimed, now))
 		return true;
-	if (own && scx_bpf_dsq_move_to_local(own, 0))
+	if (own && (own < DSQ_LLC ? take_from_own(cpu) : scx_bpf_dsq_move_to_local(own, 0)))
 		return true;
 	/* the pool's threads may run on its other CPUs only: then any other that waits */
 	if (own >= DSQ_POOL && (take(DSQ_CPU | cpu) || take_from_pools(cpu)))
@@ -232,14 +204,16 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
  * If its clock is that of the CPU's own queue, it is lifted first, also for @p. So its virtual time
  * is told by the cache's only after that.
  */
-static bool is_furthest_behind(const struct task_struct *p, const struct task_ctx *task, s32 cpu)
+static bool is_furthest_behind(const struct task_struct *p, const struct task_ctx *task, s32 cpu,
+			       u64 now)
 {
-	u64 own = DSQ_CPU | cpu, shared = DSQ_LLC | llc_of(cpu), head, vtime;
+	u64 own = own_may_wait(cpu, now) ? DSQ_CPU | cpu : 0, shared = DSQ_LLC | llc_of(cpu), head,
+	    vtime;
 	u32 clock = state_of(cpu)->clock;
 
 	if (clock == (CLOCK_CPU | slot(cpu)))
 		lift_clock_for(cpu, p, task);
-	if (!scx_bpf_dsq_nr_queued(own))
+	if (own && !scx_bpf_dsq_nr_queued(own))
 		own = 0;
 	if (cpu_pools[slot(cpu)].pools)
 		own = first_with_pools(cpu, own);
@@ -247,7 +221,7 @@ static bool is_furthest_behind(const struct task_struct *p, const struct task_ct
 	vtime = vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, clock);
 	if (own && !time_before(vtime, head))
 		return false;
-	return is_exclusive(cpu) || !scx_bpf_dsq_nr_queued(shared) ||
+	return is_exclusive(cpu) || !waits_under(llc_of(cpu), now) ||
 	       time_before(vtime, head_vtime(shared, cpu));
 }
 
@@ -256,7 +230,7 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 {
 	u32 llc = llc_of(cpu), other, i;
 
-	if (is_exclusive(cpu))
+	if (is_exclusive(cpu) || !may_wait_elsewhere(llc))
 		return;
 	bpf_for (i, 1, nr_llcs) {
 		other = next_llc(llc, i);
@@ -267,7 +241,7 @@ static void take_foreign(s32 cpu, bool claimed, u64 now)
 			return;
 		}
 		if (!scx_bpf_dsq_nr_queued(DSQ_LLC | other))
-			note_empty(other);
+			note_empty(other, now);
 	}
 }
 

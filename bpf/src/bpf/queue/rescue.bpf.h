@@ -10,6 +10,7 @@
 #include <scx/common.bpf.h>
 #include "ground/counters.bpf.h"
 #include "ground/cpu.bpf.h"
+#include "ground/idle.bpf.h"
 #include "queue/queue.bpf.h"
 
 /* Take the thread that @cpu was woken to rescue, if there is one. */
@@ -57,7 +58,7 @@ static void rescue_from(u64 dsq, s32 cpu, u64 now)
 		if (task && now > task->queued_ns + place_settings.lend_after_ns)
 			idle = dsq < DSQ_LLC && task->queued_as == CLASS_LONG
 				       ? pick_idle_on(p, plan_of(cpu)->node)
-				       : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+				       : pick_any_idle(p, scx_bpf_task_cpu(p));
 		break;
 	}
 	if (idle < 0)
@@ -76,12 +77,16 @@ static void rescue_all(u64 now)
 {
 	s32 i;
 
-	bpf_for (i, 0, scx_bpf_nr_cpu_ids())
+	bpf_for (i, 0, scx_bpf_nr_cpu_ids()) {
+		/* a thread may have been on its way for longer than its CPU thought */
+		if (scx_bpf_dsq_nr_queued(DSQ_CPU | i))
+			note_sent(i, now);
 		rescue_from(DSQ_CPU | i, i, now);
+	}
 	bpf_for (i, 0, nr_llcs) {
 		/* a CPU may have cleared the bit just before the thread was queued */
 		if (scx_bpf_dsq_nr_queued(DSQ_LLC | i))
-			note_waiting(i);
+			note_waiting(i, now);
 		rescue_from(DSQ_LLC | i, -1, now);
 	}
 }

@@ -9,7 +9,7 @@ use steer_lab::kernel::Wanted;
 use steer_priced::ab::{self, AbOptions};
 use steer_priced::flow::{self, FlowOptions};
 use steer_priced::guard::{self, GuardOptions};
-use steer_priced::{BenchOptions, calibrate};
+use steer_priced::{BenchOptions, calibrate, profile};
 
 use super::guest::SourceArgs;
 use super::priced_ab::{self, PricedAbArgs};
@@ -23,6 +23,9 @@ pub(crate) enum PricedCommand {
     Flow(FlowArgs),
     /// Compare schedulers on the same traffic.
     Ab(Box<PricedAbArgs>),
+    /// Tell in which functions of the kernel and the scheduler the CPUs' time goes, under each arm,
+    /// and how much of it they wait for memory: the flags of `priced ab`. Takes longer than that.
+    Profile(Box<PricedAbArgs>),
     /// Compare a short run of scx_steer with the record in experiments/priced/guard.json, in three
     /// minutes. Fails if it lost more than 2 % of its throughput per core, or if long flows are
     /// placed worse.
@@ -128,6 +131,11 @@ impl PricedCommand {
                 // The result records the options as they were given, which clap's types have not.
                 let command: Vec<String> = std::env::args().collect();
                 ab::run(&priced_ab::options(&command[3..])?, command).map(drop)
+            }
+            Self::Profile(_) => {
+                let command: Vec<String> = std::env::args().collect();
+                let options = priced_ab::options(&command[3..])?;
+                profile::run(&AbOptions { profile: true, ..options })
             }
             Self::Guard(args) => {
                 let flags = words(GUARD);

@@ -160,6 +160,7 @@ impl PricedAbArgs {
             warmup_s: self.warmup,
             duration_s: self.duration,
             programs,
+            profile: false,
             out: self.out,
             options,
             bench: self.bench.into(),

@@ -23,9 +23,10 @@ use steer_result::{
 };
 
 use crate::bench::Bench;
+use crate::guest::Task;
 use crate::machine::Machine;
 pub use options::AbOptions;
-use task::Which;
+pub(crate) use task::Which;
 
 const RESULT: &str = "result.json";
 const REPORT: &str = "report.html";
@@ -49,12 +50,8 @@ pub fn run(options: &AbOptions, command: Vec<String>) -> Result<AbResult> {
         Run { options, header: header(options, &machine, &bench, command)?, samples: Vec::new() };
     fs::create_dir_all(&options.out)
         .with_context(|| format!("creating {}", options.out.display()))?;
-    let programs = task::programs(options, &bench)?;
     let planned = which.len();
-    let tasks = which.into_iter().map(|one| {
-        let task = task::task(options, &machine, &one, &programs);
-        (one, task)
-    });
+    let tasks = tasks(options, &machine, &bench)?;
     let cpus = 0..options.shape.cpus();
     let measured = bench.run(tasks, &progress, |which, task, said| {
         let read = sample::read(&which, cpus.clone(), &said).with_context(|| task.name.clone())?;
@@ -76,6 +73,23 @@ pub fn run(options: &AbOptions, command: Vec<String>) -> Result<AbResult> {
         println!("{}", options.out.join(file).display());
     }
     error.map_or(Ok(result), Err)
+}
+
+/// Every sample with its guest.
+///
+/// # Errors
+/// When a program of the guest is not installed.
+pub(crate) fn tasks<'a>(
+    options: &'a AbOptions,
+    machine: &'a Machine,
+    bench: &Bench,
+) -> Result<Vec<(Which<'a>, Task<'a>)>> {
+    let programs = task::programs(options, bench)?;
+    let with_guest = |one: Which<'a>| {
+        let task = task::task(options, machine, &one, &programs);
+        (one, task)
+    };
+    Ok(all(options).into_iter().map(with_guest).collect())
 }
 
 /// Every sample, seed by seed: an unfinished result has whole rounds first.

@@ -41,6 +41,8 @@ pub struct AbOptions {
     pub duration_s: f64,
     /// Folder of scx_steer and this program; other programs for the guest's /bin.
     pub programs: Vec<PathBuf>,
+    /// Whether to profile every sample.
+    pub profile: bool,
     /// Folder for the result.
     pub out: PathBuf,
     /// The options that were given, for the result.
@@ -54,7 +56,7 @@ impl AbOptions {
     ///
     /// # Errors
     /// Names the flags, and what to do about them.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.workload.check()?;
         self.workload.check_own("the priced tier")?;
         let cpus = self.shape.cpus();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use steer_ground::cpus::joined;
 use steer_ground::tool;
 use steer_lab::steering::Steering;
 use steer_scenario::arm::Arm;
@@ -32,9 +33,9 @@ const PORT_STEP: u16 = 840;
 
 /// Which sample it is.
 #[derive(Debug, Clone)]
-pub(super) struct Which<'a> {
+pub(crate) struct Which<'a> {
     pub(super) world: Steering,
-    pub(super) arm: &'a Arm,
+    pub(crate) arm: &'a Arm,
     /// Position of the arm.
     pub(super) order: u32,
     pub(super) seed: u32,
@@ -94,9 +95,8 @@ pub(super) fn task<'a>(
     let words = vec![
         ("mtu", options.mtu.to_string()),
         ("seed", which.seed.to_string()),
-        ("measured_cpus", format!("0-{}", cpus - 1)),
-        ("measured_mask", format!("{:x}", mask(0..cpus))),
-        ("client_mask", format!("{:x}", mask(clients.iter().copied()))),
+        ("measured_cpus", joined(&(0..cpus).collect::<Vec<_>>())),
+        ("client_cpus", joined(&clients)),
         ("client_cpu", clients.last().map_or_else(String::new, usize::to_string)),
         ("softirqs", list(&softirqs)),
         ("xps", if which.world == Steering::Auto { "on" } else { "off" }.to_owned()),
@@ -104,6 +104,7 @@ pub(super) fn task<'a>(
         ("server", options.workload.server(arm.pinned, &layout).join(" ")),
         ("hogs", hogs.map_or_else(String::new, |argv| argv.join(" "))),
         ("client_command", format!("steer-bench {}", load.arguments(&[SERVER.into()]).join(" "))),
+        ("profile", if options.profile { "yes" } else { "" }.to_owned()),
         ("lead_s", lead.to_string()),
         ("span_s", options.duration_s.to_string()),
         ("interval_s", (options.duration_s / 20.0).max(SHORTEST_S).to_string()),
@@ -116,6 +117,7 @@ pub(super) fn task<'a>(
         test: TEST,
         words,
         programs: programs.to_vec(),
+        profile: options.profile,
     }
 }
 
@@ -124,8 +126,4 @@ impl Which<'_> {
         use steer_ground::word::Word;
         self.world.word()
     }
-}
-
-fn mask(cpus: impl IntoIterator<Item = usize>) -> u64 {
-    cpus.into_iter().map(|cpu| 1 << cpu).sum()
 }

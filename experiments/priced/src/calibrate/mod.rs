@@ -85,6 +85,7 @@ fn task<'a>(machine: &'a Machine, bench: &Bench) -> Task<'a> {
             ("sizes", sizes.join(" ")),
         ],
         programs: vec![bench.tools.program("calibrate")],
+        profile: false,
     }
 }
 

@@ -122,9 +122,7 @@ impl Journal {
         };
         let known = entry.ours.iter().chain(&entry.original);
         known.into_iter().any(|known| match (known, present) {
-            (Value::Cpus(cpus), Value::Cpus(present)) => {
-                broke(cpus, present, &self.births, now)
-            }
+            (Value::Cpus(cpus), Value::Cpus(present)) => broke(cpus, present, &self.births, now),
             _ => false,
         })
     }

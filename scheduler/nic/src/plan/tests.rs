@@ -160,7 +160,10 @@ fn threads_of_napi_go_beside_the_interrupts() {
         .filter(|change| matches!(change.setting.what, What::NapiThread(_)))
         .collect();
     let places: Vec<String> = threads.iter().map(|change| change.shell.clone()).collect();
-    assert_eq!(places, ["8 300", "10 301", "12 302", "14 303"].map(|it| format!("taskset -cp {it}")));
+    assert_eq!(
+        places,
+        ["8 300", "10 301", "12 302", "14 303"].map(|it| format!("taskset -cp {it}"))
+    );
     assert_eq!(threads[3].undo.as_deref(), Some("taskset -cp 0-15 303"));
     assert_eq!(planned(&carried_out(state, &plan), Mode::Align).changes, [], "they stay there");
 }

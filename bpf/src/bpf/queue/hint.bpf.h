@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Hints: where threads may wait. A look at a queue's length is a search in a hash table, and each
+ * wake-up would make six of them; most find nothing.
+ *
+ * A hint may say that a thread waits where none does. It never says that none waits where one does,
+ * with one exception: a thread that goes to another CPU's queue, or to a cache's, arrives there
+ * only after the program has ended. So such a queue is looked at for SENT_NS after it was noted,
+ * whatever the hint says. If it takes longer, which only a CPU of a virtual machine that is not
+ * run can do, the timer finds the thread.
+ */
+#ifndef __STEER_HINT_BPF_H
+#define __STEER_HINT_BPF_H
+
+#include <scx/common.bpf.h>
+#include "ground/caches.bpf.h"
+#include "ground/cpu.bpf.h"
+
+/*
+ * Queue numbers: kind | number of the CPU, cache, pool or cgroup. Pools count from 1. No CPU serves
+ * the queue of a cgroup: its threads are throttled (limit.bpf.h).
+ */
+enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16, DSQ_GROUP = 4 << 16 };
+
+/* How long a thread may be on its way to a queue. */
+#define SENT_NS (1000 * 1000ULL)
+
+/* A thread goes to the queue of @cpu, under the lock of @cpu's run queue: it is there at once. */
+static __always_inline void note_own(s32 cpu)
+{
+	state_of(cpu)->own_waiting++;
+}
+
+/* A thread goes to the queue of @cpu, from anywhere. */
+static __always_inline void note_sent(s32 cpu, u64 now)
+{
+	state_of(cpu)->own_sent_ns = now;
+}
+
+/* @cpu has looked for a thread in its own queue. */
+static __always_inline void note_taken(s32 cpu, bool taken)
+{
+	struct cpu_state *state = state_of(cpu);
+
+	if (!taken)
+		state->own_waiting = scx_bpf_dsq_nr_queued(DSQ_CPU | cpu);
+	else if (state->own_waiting)
+		state->own_waiting--;
+}
+
+/* May a thread wait in @cpu's own queue? Called there. */
+static __always_inline bool own_may_wait(s32 cpu, u64 now)
+{
+	struct cpu_state *state = state_of(cpu);
+	u64 sent_ns = state->own_sent_ns;
+
+	if (sent_ns != state->own_seen_ns) {
+		if (now > sent_ns + SENT_NS)
+			state->own_seen_ns = sent_ns;
+		state->own_waiting = scx_bpf_dsq_nr_queued(DSQ_CPU | cpu);
+	}
+	return state->own_waiting;
+}
+
+/* One bit per cache: a thread may wait in its queue. Idle CPUs skip the other caches. */
+static u64 llcs_waiting[MAX_LLCS / 64];
+
+/* When a thread was last sent there, to half of SENT_NS. */
+static struct sent {
+	u64 ns;
+} __attribute__((aligned(64))) llcs_sent[MAX_LLCS];
+
+static __always_inline u64 *waiting_word(u32 llc)
+{
+	return &llcs_waiting[llc / 64 & (MAX_LLCS / 64 - 1)];
+}
+
+static __always_inline u64 waiting_bit(u32 llc)
+{
+	return 1ULL << (llc & 63);
+}
+
+static __always_inline bool may_wait(u32 llc)
+{
+	return *waiting_word(llc) & waiting_bit(llc);
+}
+
+static __always_inline struct sent *sent_to(u32 llc)
+{
+	return &llcs_sent[llc & (MAX_LLCS - 1)];
+}
+
+/* Called when a thread is queued at @llc, before a CPU is woken for it. */
+static __always_inline void note_waiting(u32 llc, u64 now)
+{
+	struct sent *sent = sent_to(llc);
+
+	if (now > sent->ns + SENT_NS / 2)
+		sent->ns = now;
+	if (!may_wait(llc))
+		__sync_fetch_and_or(waiting_word(llc), waiting_bit(llc));
+}
+
+/* Called when nothing was found at @llc. Keeps the bit if a thread came meanwhile. */
+static void note_empty(u32 llc, u64 now)
+{
+	__sync_fetch_and_and(waiting_word(llc), ~waiting_bit(llc));
+	if (scx_bpf_dsq_nr_queued(DSQ_LLC | llc))
+		note_waiting(llc, now);
+}
+
+/* Does a thread wait at @llc? Called by the CPUs under it. */
+static bool waits_under(u32 llc, u64 now)
+{
+	bool settled = now > sent_to(llc)->ns + 2 * SENT_NS;
+
+	if (settled && !may_wait(llc))
+		return false;
+	if (scx_bpf_dsq_nr_queued(DSQ_LLC | llc))
+		return true;
+	if (settled)
+		note_empty(llc, now);
+	return false;
+}
+
+/* May a thread wait at another cache than @llc? */
+static bool may_wait_elsewhere(u32 llc)
+{
+	u32 word;
+
+	bpf_for (word, 0, (nr_llcs + 63) / 64) {
+		u64 own = word == llc / 64 ? waiting_bit(llc) : 0;
+
+		if (llcs_waiting[word & (MAX_LLCS / 64 - 1)] & ~own)
+			return true;
+	}
+	return false;
+}
+
+#endif /* __STEER_HINT_BPF_H */

@@ -1,0 +1,183 @@
+//! `steer-bench priced profile`: in which functions of the kernel and the scheduler the measured
+//! CPUs' time goes, under each arm, and how much of it they wait for memory.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use steer_ground::progress::Progress;
+use steer_ground::style::Style;
+
+use crate::ab::{self, AbOptions};
+use crate::bench::Bench;
+use crate::guest::Said;
+use crate::machine::Machine;
+
+const FILE: &str = "profile.json";
+/// What the programs' own code is called.
+const PROGRAMS: &str = "(programs)";
+/// Functions in the table.
+const SHOWN: usize = 40;
+
+/// What a function cost, per second of the guest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+struct Cost {
+    instructions: f64,
+    /// Time of the CPUs, in ms.
+    ms: f64,
+    /// Part of it that they waited for memory, in ms.
+    stalled_ms: f64,
+}
+
+/// The functions of one sample, by name.
+type Functions = BTreeMap<String, Cost>;
+
+/// Measures, writes the file and prints the table.
+///
+/// # Errors
+/// When a guest fails, or its profile cannot be read.
+pub fn run(options: &AbOptions) -> Result<()> {
+    options.check()?;
+    let machine = Machine::find(&options.machine)?;
+    let samples = options.arms.len() * options.worlds.len() * options.seeds as usize;
+    let progress = Progress::rounds(samples as u64);
+    let bench = Bench::new(&options.bench, &progress)?;
+    let seeds = f64::from(options.seeds);
+    let mut arms: Vec<(String, Functions)> =
+        options.arms.iter().map(|arm| (arm.name.clone(), Functions::new())).collect();
+    let tasks = ab::tasks(options, &machine, &bench)?;
+    bench.run(tasks, &progress, |which, task, said| {
+        let functions = functions(&said).with_context(|| task.name.clone())?;
+        let sum = arms.iter_mut().find(|(name, _)| *name == which.arm.name);
+        let (_, sum) = sum.context("a sample of no arm")?;
+        let share = 1.0 / (seeds * options.worlds.len() as f64 * options.duration_s);
+        for (name, cost) in functions {
+            let of = sum.entry(name).or_default();
+            of.instructions += share * cost.instructions;
+            of.ms += share * cost.ms;
+            of.stalled_ms += share * cost.stalled_ms;
+        }
+        Ok(())
+    })?;
+    drop(progress);
+    fs::create_dir_all(&options.out)
+        .with_context(|| format!("creating {}", options.out.display()))?;
+    let path = options.out.join(FILE);
+    let by_arm: BTreeMap<&str, &Functions> =
+        arms.iter().map(|(name, functions)| (name.as_str(), functions)).collect();
+    fs::write(&path, serde_json::to_string_pretty(&by_arm)?)
+        .with_context(|| format!("writing {}", path.display()))?;
+    print!("{}", table(&arms));
+    println!("\nAll functions: {}", path.display());
+    Ok(())
+}
+
+/// The functions of a guest's kernel.
+fn functions(said: &Said) -> Result<Functions> {
+    let symbols = symbols(said.part("symbols")?);
+    let profile = said.profile.as_deref().context("the emulator wrote no profile")?;
+    let mut functions = Functions::new();
+    for line in profile.lines() {
+        let (address, cost) = place(line).with_context(|| format!("reading {line:?}"))?;
+        let name = match address {
+            0 => PROGRAMS,
+            _ => symbols.range(..=address).next_back().map_or("(unknown)", |(_, name)| *name),
+        };
+        let of = functions.entry(name.to_owned()).or_default();
+        of.instructions += cost.instructions;
+        of.ms += cost.ms;
+        of.stalled_ms += cost.stalled_ms;
+    }
+    Ok(functions)
+}
+
+/// Names of functions by address, as the guest prints them.
+fn symbols(text: &str) -> BTreeMap<u64, &str> {
+    let symbol = |line: &'_ str| {
+        let (address, name) = line.split_once(' ')?;
+        Some((u64::from_str_radix(address, 16).ok()?, name.len()))
+    };
+    text.lines()
+        .filter_map(|line| {
+            let (address, length) = symbol(line)?;
+            Some((address, &line[line.len() - length..]))
+        })
+        .collect()
+}
+
+/// A line of the profile: address, instructions, their time and the stalls in ps.
+fn place(line: &str) -> Option<(u64, Cost)> {
+    let mut words = line.split(' ');
+    let address = u64::from_str_radix(words.next()?, 16).ok()?;
+    let mut number = || words.next()?.parse::<f64>().ok();
+    let (instructions, ps, stalled) = (number()?, number()?, number()?);
+    let ms = |ps: f64| ps / 1e9;
+    Some((address, Cost { instructions, ms: ms(ps + stalled), stalled_ms: ms(stalled) }))
+}
+
+/// The functions that cost most under any arm.
+fn table(arms: &[(String, Functions)]) -> String {
+    let mut names: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, cost) in arms.iter().flat_map(|(_, functions)| functions) {
+        let most = names.entry(name).or_default();
+        *most = most.max(cost.ms);
+    }
+    let mut names: Vec<(&str, f64)> = names.into_iter().collect();
+    names.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let mut table = Style::Terminal.table();
+    let mut heading = vec!["function".to_owned()];
+    for (arm, _) in arms {
+        heading.extend([format!("{arm}: ms/s"), "stalled".into(), "Minstr/s".into()]);
+    }
+    table.set_header(heading);
+    let total = |functions: &Functions| {
+        functions.values().fold(Cost::default(), |sum, cost| Cost {
+            instructions: sum.instructions + cost.instructions,
+            ms: sum.ms + cost.ms,
+            stalled_ms: sum.stalled_ms + cost.stalled_ms,
+        })
+    };
+    let mut row = |name: &str, cost: &dyn Fn(&Functions) -> Cost| {
+        let mut cells = vec![name.to_owned()];
+        for (_, functions) in arms {
+            let Cost { instructions, ms, stalled_ms } = cost(functions);
+            cells.extend([
+                format!("{ms:.2}"),
+                format!("{stalled_ms:.2}"),
+                format!("{:.2}", instructions / 1e6),
+            ]);
+        }
+        table.add_row(cells);
+    };
+    row("all", &total);
+    for (name, _) in names.into_iter().take(SHOWN) {
+        row(name, &|functions| functions.get(name).copied().unwrap_or_default());
+    }
+    Style::Terminal.lines(table, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_for_the_function_they_are_in() {
+        let said = Said {
+            parts: [("symbols".to_owned(), "ffff10 first\nffff20 second\n".to_owned())].into(),
+            marks: Vec::new(),
+            profile: Some(
+                "ffff10 10 2000000000 0\nffff1f 5 1000000000 500000000\nffff21 7 0 0\n0 9 0 0\n8 1 0 0\n"
+                    .to_owned(),
+            ),
+        };
+        let functions = functions(&said).unwrap();
+        let first = Cost { instructions: 15.0, ms: 3.5, stalled_ms: 0.5 };
+        assert_eq!(functions["first"], first);
+        assert_eq!(functions["second"].instructions, 7.0);
+        assert_eq!(functions[PROGRAMS].instructions, 9.0);
+        assert_eq!(functions["(unknown)"].instructions, 1.0);
+        let text = table(&[("default".to_owned(), functions)]);
+        assert!(text.lines().any(|line| line.contains("first") && line.contains("3.50")), "{text}");
+    }
+}
