@@ -171,10 +171,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	note_waits_as(&s);
 	if (q.dsq < DSQ_LLC) {
 		lift_clock(q.cpu);
-		if (q.cpu == cpu)
-			note_own(cpu);
-		else
-			note_sent(q.cpu, s.now);
+		note_enqueued(q.cpu, cpu, s.now);
 		set_cpu_clock(p, s.task, q.cpu);
 	} else {
 		if (q.dsq < DSQ_POOL)

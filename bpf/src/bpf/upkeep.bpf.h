@@ -60,11 +60,12 @@ static s32 any_untaken(struct task_struct *p, s32 cpu)
 
 /* Move @p, to which @it points, to the queue of @cpu, by its clock. */
 static __always_inline void settle_at(struct bpf_iter_scx_dsq *it, struct task_struct *p,
-				      struct task_ctx *task, s32 cpu)
+				      struct task_ctx *task, s32 cpu, u64 now)
 {
 	u64 dsq = DSQ_CPU | cpu;
 
 	lift_clock(cpu);
+	note_sent(cpu, now);
 	if (requeue(it, p, task, dsq, cpu, vtime_at(p, task, clock_of_queue(dsq, cpu))))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
@@ -95,7 +96,7 @@ static void resettle(u64 now)
 				continue;
 			if (own >= 0)
 				cpu = own;
-			settle_at(BPF_FOR_EACH_ITER, p, task, cpu);
+			settle_at(BPF_FOR_EACH_ITER, p, task, cpu, now);
 		}
 	}
 }
@@ -116,12 +117,12 @@ static void resettle_under(u64 dsq, u64 now)
 
 		if (!task || (shared >= 0 && now < task->queued_ns + STRANDED_NS))
 			break;
-		settle_at(BPF_FOR_EACH_ITER, p, task, shared >= 0 ? shared : allowed(p, cpu));
+		settle_at(BPF_FOR_EACH_ITER, p, task, shared >= 0 ? shared : allowed(p, cpu), now);
 	}
 }
 
 /* Move threads that wait for a CPU that is taken, and may use others. */
-static void resettle_from(s32 cpu)
+static void resettle_from(s32 cpu, u64 now)
 {
 	struct task_struct *p;
 
@@ -135,7 +136,7 @@ static void resettle_from(s32 cpu)
 			continue;
 		other = any_untaken(p, cpu);
 		if (other >= 0)
-			settle_at(BPF_FOR_EACH_ITER, p, task, other);
+			settle_at(BPF_FOR_EACH_ITER, p, task, other, now);
 	}
 }
 
@@ -180,7 +181,7 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 	bpf_rcu_read_lock();
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
 		look_who_runs(cpu);
-		resettle_from(cpu);
+		resettle_from(cpu, now);
 	}
 	resettle(now);
 	bpf_for (llc, 0, nr_llcs)

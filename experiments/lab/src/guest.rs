@@ -191,8 +191,16 @@ impl Guest {
 
 /// Whether a line of the kernel's log reports a fault.
 pub fn complains(line: &str) -> bool {
-    const SIGNS: [&str; 7] =
-        ["WARNING:", "BUG:", "Oops", "Call Trace:", "stall", "hung task", "soft lockup"];
+    const SIGNS: [&str; 8] = [
+        "WARNING:",
+        "BUG:",
+        "Oops",
+        "Call Trace:",
+        "stall",
+        "hung task",
+        "soft lockup",
+        "verifier bug",
+    ];
     let of_scheduler = line.contains("sched_ext:")
         && ["error", "failed", "aborted", "runtime"].iter().any(|word| line.contains(word));
     of_scheduler || SIGNS.iter().any(|sign| line.contains(sign))

@@ -37,6 +37,19 @@ static __always_inline void note_sent(s32 cpu, u64 now)
 	state_of(cpu)->own_sent_ns = now;
 }
 
+/*
+ * A thread that is enqueued on @here goes to the queue of @cpu. Global: inlined, it makes the
+ * verifier of 6.18 follow a branch that cannot be, and complain.
+ */
+__weak __noinline int note_enqueued(s32 cpu, s32 here, u64 now)
+{
+	if (cpu == here)
+		note_own(cpu);
+	else
+		note_sent(cpu, now);
+	return 0;
+}
+
 /* @cpu has looked for a thread in its own queue. */
 static __always_inline void note_taken(s32 cpu, bool taken)
 {
@@ -123,18 +136,10 @@ static bool waits_under(u32 llc, u64 now)
 	return false;
 }
 
-/* May a thread wait at another cache than @llc? */
-static bool may_wait_elsewhere(u32 llc)
+/* May a thread wait at another cache than @llc? With more than 64 caches, it may. */
+static __always_inline bool may_wait_elsewhere(u32 llc)
 {
-	u32 word;
-
-	bpf_for (word, 0, (nr_llcs + 63) / 64) {
-		u64 own = word == llc / 64 ? waiting_bit(llc) : 0;
-
-		if (llcs_waiting[word & (MAX_LLCS / 64 - 1)] & ~own)
-			return true;
-	}
-	return false;
+	return nr_llcs > 64 || llcs_waiting[0] & ~waiting_bit(llc);
 }
 
 #endif /* __STEER_HINT_BPF_H */

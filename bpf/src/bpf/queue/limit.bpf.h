@@ -140,11 +140,13 @@ static void let_go(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct ta
 	cpu = allowed(p, cpu);
 	llc = llc_of(cpu);
 	dsq = is_pinned(p) || is_exclusive(cpu) ? DSQ_CPU | cpu : DSQ_LLC | llc;
+	if (dsq >= DSQ_LLC)
+		note_waiting(llc, now);
+	else
+		note_sent(cpu, now);
 	if (!requeue(it, p, task, dsq, cpu, vtime_at(p, task, clock_of_queue(dsq, cpu))))
 		return;
 	note_waits_since(task, now);
-	if (dsq >= DSQ_LLC)
-		note_waiting(llc, now);
 	idle = dsq >= DSQ_LLC ? pick_any_idle(p, cpu) : cpu;
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);

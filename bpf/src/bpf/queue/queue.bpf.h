@@ -16,7 +16,6 @@
 #include "ground/caches.bpf.h"
 #include "ground/context.bpf.h"
 #include "ground/counters.bpf.h"
-#include "ground/now.bpf.h"
 #include "ground/pool.bpf.h"
 #include "ground/settings.bpf.h"
 #include "queue/clock.bpf.h"
@@ -67,14 +66,12 @@ static void set_cpu_clock(struct task_struct *p, struct task_ctx *task, s32 cpu)
 
 /*
  * Move @p, to which @it points, to @dsq, which @cpu serves: @vtime is told by the clock of that
- * queue. False if another CPU has taken it meanwhile.
+ * queue. The caller has noted it (hint.bpf.h). False if another CPU has taken it meanwhile.
  */
 static __always_inline bool requeue(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 				    struct task_ctx *task, u64 dsq, s32 cpu, u64 vtime)
 {
 	scx_bpf_dsq_move_set_vtime(it, vtime);
-	if (kind_of(dsq) == DSQ_CPU)
-		note_sent(cpu, clock_now());
 	if (!scx_bpf_dsq_move_vtime(it, p, dsq, 0))
 		return false;
 	note_clock(task, clock_of_queue(dsq, cpu));
@@ -183,15 +180,18 @@ static bool take_from_own(s32 cpu)
  */
 static bool take_own(s32 cpu, bool claimed, u64 now)
 {
-	u64 own = own_may_wait(cpu, now) ? DSQ_CPU | cpu : 0, shared = DSQ_LLC | llc_of(cpu);
-	bool waits = !is_exclusive(cpu) && waits_under(llc_of(cpu), now);
+	bool mine = own_may_wait(cpu, now),
+	     waits = !is_exclusive(cpu) && waits_under(llc_of(cpu), now);
+	u64 own = mine ? DSQ_CPU | cpu : 0, shared = DSQ_LLC | llc_of(cpu);
 
-	if (cpu_pools[slot(cpu)].pools)
-		own = first_with_pools(cpu, own && scx_bpf_dsq_nr_queued(own) ? own : 0);
+	if (cpu_pools[slot(cpu)].pools) {
+		own = first_with_pools(cpu, mine && scx_bpf_dsq_nr_queued(own) ? own : 0);
+		mine = own == (DSQ_CPU | cpu);
+	}
 	if (waits && (!own || time_before(head_vtime(shared, cpu), head_vtime(own, cpu))) &&
 	    take_shared(cpu, shared, claimed, now))
 		return true;
-	if (own && (own < DSQ_LLC ? take_from_own(cpu) : scx_bpf_dsq_move_to_local(own, 0)))
+	if (mine ? take_from_own(cpu) : own && scx_bpf_dsq_move_to_local(own, 0))
 		return true;
 	/* the pool's threads may run on its other CPUs only: then any other that waits */
 	if (own >= DSQ_POOL && (take(DSQ_CPU | cpu) || take_from_pools(cpu)))

@@ -25,12 +25,13 @@ static u64 starved_look_ns; /* when the timer looks next */
 
 /* Serve @p, to which @it points, next on a CPU that it may use. */
 static __always_inline void serve_next(struct bpf_iter_scx_dsq *it, struct task_struct *p,
-				       struct task_ctx *task)
+				       struct task_ctx *task, u64 now)
 {
 	s32 cpu = allowed(p, scx_bpf_task_cpu(p));
 
 	lift_clock(cpu);
 	scx_bpf_dsq_move_set_slice(it, STARVED_SLICE_NS);
+	note_sent(cpu, now);
 	if (requeue(it, p, task, DSQ_CPU | cpu, cpu, first_vtime(cpu)))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 }
@@ -45,7 +46,7 @@ static void feed(u64 dsq, u64 now)
 		struct task_ctx *task = ctx_of(p);
 
 		if (task && now > task->queued_ns + STARVED_NS)
-			serve_next(BPF_FOR_EACH_ITER, p, task);
+			serve_next(BPF_FOR_EACH_ITER, p, task, now);
 	}
 }
 
