@@ -12,7 +12,7 @@ root=$work/root
 package/debian.sh "$root"
 cp target/packages/scx-steer_*-1_amd64.deb "$root/root/scx-steer.deb"
 chroot "$root" apt-get update -q=2 >/dev/null
-chroot "$root" apt-get install -q -y --no-install-recommends /root/scx-steer.deb >/dev/null
+chroot "$root" apt-get install -q=2 -y -o Dpkg::Use-Pty=0 --no-install-recommends /root/scx-steer.deb >/dev/null
 rm -rf "$root"/root/* "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/var/log/*
 container=$(buildah from scratch)
 buildah add -q "$container" "$root" /
