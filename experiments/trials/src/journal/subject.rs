@@ -4,11 +4,12 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use steer_ground::tool::{self, Running};
@@ -120,7 +121,9 @@ impl Subject {
         let path = file.display().to_string();
         let mut process = Running::start(&mut self.command(&["daemon", "--host", &path]))?;
         let log = BufReader::new(process.stderr.take().context("its log is not a pipe")?);
-        Ok(Daemon { process, log })
+        let (lines, log_lines) = mpsc::channel();
+        thread::spawn(move || log.lines().map_while(Result::ok).try_for_each(|it| lines.send(it)));
+        Ok(Daemon { process, log: log_lines })
     }
 
     /// The NAPI settings of a device's queues. Only the program under test can read these here.
@@ -153,7 +156,7 @@ impl Drop for Subject {
 /// A daemon that runs.
 pub(super) struct Daemon {
     process: Running,
-    log: BufReader<ChildStderr>,
+    log: Receiver<String>,
 }
 
 impl Daemon {
@@ -162,15 +165,14 @@ impl Daemon {
         let deadline = Instant::now() + PATIENCE;
         let mut said = String::new();
         loop {
-            let mut line = String::new();
-            if self.log.read_line(&mut line).context("reading the daemon's log")? == 0 {
-                bail!("the daemon ended by itself: {said}");
+            match self.log.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) if texts.iter().any(|text| line.contains(text)) => return Ok(line),
+                Ok(line) => said = format!("{said}{line}\n"),
+                Err(RecvTimeoutError::Disconnected) => bail!("the daemon ended by itself: {said}"),
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("the daemon does not say {texts:?}: {said}");
+                }
             }
-            if texts.iter().any(|text| line.contains(text)) {
-                return Ok(line);
-            }
-            said += &line;
-            ensure!(Instant::now() < deadline, "the daemon does not say {texts:?}: {said}");
         }
     }
 

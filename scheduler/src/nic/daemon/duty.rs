@@ -215,7 +215,10 @@ impl Duty {
             if !self.followers.get(name).is_some_and(Follower::is_moving) {
                 self.keeper.look(&self.live, &self.store, &held)?;
             }
-            self.foreign.insert(name.to_owned(), self.keeper.foreign(&held.device));
+            let foreign = self.keeper.foreign(&held.device);
+            if self.foreign.insert(name.to_owned(), foreign).is_none() {
+                info!("NIC {name}: mode {} is in force, as a daemon before left it", held.mode);
+            }
             return Ok(());
         }
         self.foreign.remove(name);
@@ -248,6 +251,7 @@ impl Duty {
         let mut hook = stops::from_environment();
         let applied = apply(&self.live, &self.store, &plan.changes, &[held], &mut hook.steps())?;
         self.keeper.forget(&plan.device);
+        self.foreign.insert(name.to_owned(), Vec::new());
         info!("NIC {name}: mode {mode} is in force, {} settings written", applied.written);
         Ok(())
     }
