@@ -7,8 +7,8 @@
  *   2  the model off
  *   3  the machine's price of an instruction
  *   4  the boot's
- *   others: a mark. 0x10 begins a measurement. What was counted since the last mark goes to the report, a line of JSON. The
- *           plugin sets LAST_MARK when the emulator ends.
+ *   others: a mark. 0x10 begins a measurement. What was counted since the last mark goes to the
+ * report, a line of JSON. The plugin sets LAST_MARK when the emulator ends.
  *
  * A report has no time of the host: the same run writes the same bytes.
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the measured CPUs' time goes: for each place in the kernel's code, the instructions executed
- * and the stalls there; the programs' code is one place. A place is the start of a block of code as
- * it was translated. Counts what runs while the profile is open: from the mark that begins a
- * measurement until the model goes off. Written when the emulator ends, one place a line.
+ * Where the measured CPUs' time goes: for each place in the kernel's code, the instructions
+ * executed and the stalls there; the programs' code is one place. A place is the start of a block
+ * of code as it was translated. Counts what runs while the profile is open: from the mark that
+ * begins a measurement until the model goes off. Written when the emulator ends, one place a line.
  *
- * An instruction that costs more than its share (a lock, a system call) adds its price to its block.
+ * An instruction that costs more than its share (a lock, a system call) adds its price to its
+ * block.
  */
 #include <inttypes.h>
 
