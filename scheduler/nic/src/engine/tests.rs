@@ -182,10 +182,11 @@ impl Trial {
                 let before = self.model.cells();
                 self.model.hotplug(cpu);
                 for (what, value) in self.model.cells() {
-                    // what is ours goes back all the same
+                    // what is ours goes back all the same, if it was anything before
                     let known = self.journal().entry(&self.model.setting(what)).is_some_and(|it| {
-                        it.ours.contains(&before[&what])
-                            || it.original.as_ref() == Some(&before[&what])
+                        it.original.as_ref().is_some_and(|original| {
+                            it.ours.contains(&before[&what]) || *original == before[&what]
+                        })
                     });
                     if value != before[&what] && !known {
                         self.must.insert(what, value);
