@@ -119,7 +119,8 @@ fn explain(error: &io::Error) -> String {
         Some(libc::EROFS) => "the file system is read-only, as in a container",
         Some(libc::EACCES) => "no permission; run it as root (sudo)",
         Some(libc::EPERM) => {
-            "not permitted: run it as root (sudo); a managed interrupt never moves"
+            "not permitted: run it as root (sudo), with CAP_SYS_NICE for threads of NAPI; a managed \
+             interrupt never moves"
         }
         Some(libc::EIO) => "the kernel does not let this interrupt move",
         Some(libc::ENOSPC) => "no interrupt vector or memory is left",
