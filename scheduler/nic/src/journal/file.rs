@@ -122,7 +122,7 @@ fn parse(text: &str) -> Result<Journal, String> {
     let (head, body) = text.split_once('\n').ok_or("it has one line only")?;
     let body = body.strip_suffix('\n').ok_or("its end is missing")?;
     let sum = head.strip_prefix(MAGIC).ok_or_else(|| format!("it does not begin with {MAGIC}"))?;
-    if sum.trim() != format!("{:016x}", checksum(body)) {
+    if sum != format!(" {:016x}", checksum(body)) {
         return Err("its checksum is wrong".into());
     }
     serde_json::from_str(body).map_err(|error| error.to_string())
