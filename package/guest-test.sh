@@ -27,9 +27,11 @@ until_true() {
 
 # what the mode rfs sets on the guest's NIC
 rps() { cat /proc/sys/net/core/rps_sock_flow_entries /sys/class/net/eth0/queues/rx-0/rps_{cpus,flow_cnt} | xargs; }
-# the CPUs of the thread that polls it
-napi_thread() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$(pgrep -o '^napi/eth0')/status"; }
-napi_alone() { [ "$(napi_thread)" != "$everywhere" ]; }
+# the CPUs of the threads that poll it, one for each direction
+napi_threads() {
+	for thread in $(pgrep '^napi/eth0'); do sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$thread/status"; done | xargs
+}
+napi_placed() { [ "$(napi_threads)" != "$everywhere" ]; }
 same() { [ "$(rps)" = "$1" ]; }
 off() { [ "$(cat $STATE/state)" = disabled ]; }
 pid() { systemctl show -P MainPID scx_steer; }
@@ -181,11 +183,11 @@ say systemctl stop scx_steer
 off && same "$original" || fail "the NIC is set to $(rps), and was $original"
 # its NAPI in a kernel thread, which is to run beside the interrupt
 echo 1 >/sys/class/net/eth0/threaded
-everywhere=$(napi_thread)
-[ "$everywhere" = 0-1 ] || fail "the thread of NAPI may use CPU $everywhere"
+everywhere=$(napi_threads)
+[ "$everywhere" = "0-1 0-1" ] || fail "threads of NAPI may use CPU $everywhere"
 say systemctl start scx_steer-nic
 until_true same "$applied"
-until_true napi_alone
+until_true napi_placed
 say systemctl start scx_steer
 until_true in_force
 systemctl -q is-active scx_steer-nic && fail "two services set the NIC"
@@ -193,7 +195,7 @@ until_true same "$applied"
 # a mistake in the file is said once, and changes nothing
 systemctl stop scx_steer
 same "$original" || fail "the NIC is set to $(rps), and was $original"
-[ "$(napi_thread)" = "$everywhere" ] || fail "the thread of NAPI may use CPU $(napi_thread) only"
+[ "$(napi_threads)" = "$everywhere" ] || fail "threads of NAPI may use CPU $(napi_threads) only"
 echo 0 >/sys/class/net/eth0/threaded
 mv /etc/scx_steer/host.toml /run/
 echo 'mode = 1' >/etc/scx_steer/host.toml
