@@ -1,7 +1,8 @@
 //! Runs a program on each CPU at a steady rate.
 
-use std::{io, os::fd::IntoRawFd};
+use std::os::fd::IntoRawFd;
 
+use anyhow::{Context, Result};
 use libbpf_rs::{Link, ProgramMut};
 use perf_event::{Builder, events::Software};
 
@@ -18,7 +19,7 @@ pub(crate) const INTERVAL_NS: u64 = 1_000_000_000 / HZ;
 pub(crate) fn start(
     program: &ProgramMut<'_>,
     cpus: impl IntoIterator<Item = usize>,
-) -> anyhow::Result<Vec<Link>> {
+) -> Result<Vec<Link>> {
     let mut links = Vec::new();
     for cpu in cpus {
         // The idle thread too: a softirq that ends a sleep runs in it.
@@ -33,12 +34,10 @@ pub(crate) fn start(
             // libbpf closes it with the link
             Ok(timer) => links.push(program.attach_perf_event(timer.into_raw_fd())?),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-            Err(error) => return Err(refused(cpu, error)),
+            Err(error) => {
+                return Err(error).context(format!("starting a timer that samples CPU {cpu}"));
+            }
         }
     }
     Ok(links)
-}
-
-fn refused(cpu: usize, error: io::Error) -> anyhow::Error {
-    anyhow::Error::new(error).context(format!("starting a timer that samples CPU {cpu}"))
 }

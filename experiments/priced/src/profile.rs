@@ -30,6 +30,15 @@ struct Cost {
     stalled_ms: f64,
 }
 
+impl Cost {
+    /// Adds a share of another's cost.
+    fn add(&mut self, share: f64, other: Cost) {
+        self.instructions += share * other.instructions;
+        self.ms += share * other.ms;
+        self.stalled_ms += share * other.stalled_ms;
+    }
+}
+
 /// The functions of one sample, by name.
 type Functions = BTreeMap<String, Cost>;
 
@@ -53,10 +62,7 @@ pub fn run(options: &AbOptions) -> Result<()> {
         let (_, sum) = sum.context("a sample of no arm")?;
         let share = 1.0 / (seeds * options.worlds.len() as f64 * options.duration_s);
         for (name, cost) in functions {
-            let of = sum.entry(name).or_default();
-            of.instructions += share * cost.instructions;
-            of.ms += share * cost.ms;
-            of.stalled_ms += share * cost.stalled_ms;
+            sum.entry(name).or_default().add(share, cost);
         }
         Ok(())
     })?;
@@ -84,26 +90,18 @@ fn functions(said: &Said) -> Result<Functions> {
             0 => PROGRAMS,
             _ => symbols.range(..=address).next_back().map_or("(unknown)", |(_, name)| *name),
         };
-        let of = functions.entry(name.to_owned()).or_default();
-        of.instructions += cost.instructions;
-        of.ms += cost.ms;
-        of.stalled_ms += cost.stalled_ms;
+        functions.entry(name.to_owned()).or_default().add(1.0, cost);
     }
     Ok(functions)
 }
 
 /// Names of functions by address, as the guest prints them.
 fn symbols(text: &str) -> BTreeMap<u64, &str> {
-    let symbol = |line: &'_ str| {
+    let symbols = text.lines().filter_map(|line| {
         let (address, name) = line.split_once(' ')?;
-        Some((u64::from_str_radix(address, 16).ok()?, name.len()))
-    };
-    text.lines()
-        .filter_map(|line| {
-            let (address, length) = symbol(line)?;
-            Some((address, &line[line.len() - length..]))
-        })
-        .collect()
+        Some((u64::from_str_radix(address, 16).ok()?, name))
+    });
+    symbols.collect()
 }
 
 /// A line of the profile: address, instructions, their time and the stalls in ps.
@@ -132,11 +130,9 @@ fn table(arms: &[(String, Functions)]) -> String {
     }
     table.set_header(heading);
     let total = |functions: &Functions| {
-        functions.values().fold(Cost::default(), |sum, cost| Cost {
-            instructions: sum.instructions + cost.instructions,
-            ms: sum.ms + cost.ms,
-            stalled_ms: sum.stalled_ms + cost.stalled_ms,
-        })
+        let mut sum = Cost::default();
+        functions.values().for_each(|cost| sum.add(1.0, *cost));
+        sum
     };
     let mut row = |name: &str, cost: &dyn Fn(&Functions) -> Cost| {
         let mut cells = vec![name.to_owned()];
