@@ -46,7 +46,7 @@ fn account(f: &mut flow, s: &class_settings, direction: u8, bytes: u64, now: u64
 
 fn charge(t: &mut thread_load, class: u8, bytes: u64, message: bool, now: u64) {
     // SAFETY: both point to live structs.
-    unsafe { native_thread_charge(t, &settings(), class, bytes, message, now) }
+    unsafe { native_thread_charge(t, &settings(), class, bytes, message.into(), now) }
 }
 
 fn class(t: &mut thread_load, now: u64) -> u8 {

@@ -54,11 +54,6 @@ static __always_inline const struct class_settings *classes(void)
 	return s;
 }
 
-static u64 clock_now(void)
-{
-	return bpf_ktime_get_ns();
-}
-
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -320,12 +315,15 @@ static int observe_traffic(struct sock *sk, int ret, u8 direction)
 	struct observed_cpu *c = this_cpu();
 	struct thread_load *thread;
 	struct traffic t;
+	struct flow *f;
 
 	if (observed_cgroup &&
 	    bpf_get_current_ancestor_cgroup_id(observed_depth) != observed_cgroup)
 		return 0;
-	if (!c || !account_traffic(&t, sk, ret, direction, classes()))
+	f = flow_of(sk, ret);
+	if (!c || !f)
 		return 0;
+	account_traffic(&t, f, sk, ret, direction, bpf_ktime_get_ns(), classes());
 	if (direction == DIR_RECEIVE) {
 		c->received_bytes[t.class & 3] += t.bytes;
 		if (t.class == CLASS_LONG)

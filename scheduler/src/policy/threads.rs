@@ -18,7 +18,7 @@ pub(crate) struct LiveThread {
     /// Estimated CPU cost of its recent long and short flows, in ns.
     pub(crate) long_cost_ns: u64,
     pub(crate) short_cost_ns: u64,
-    /// Bytes of its last bursts, newest first.
+    /// Bytes of some of its last bursts, newest first.
     pub(crate) last_bursts: Vec<u64>,
     /// The CPU where softirq processes most of its long-flow packets.
     pub(crate) home_cpu: Option<i32>,

@@ -82,7 +82,7 @@ pub struct ThreadUse {
     pub long_cost_ns: u64,
     /// ... and of its recent short flows.
     pub short_cost_ns: u64,
-    /// Bytes of its last bursts, newest first.
+    /// Bytes of some of its last bursts, newest first.
     pub last_bursts: Vec<u64>,
 }
 

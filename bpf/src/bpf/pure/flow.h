@@ -24,16 +24,27 @@ struct flow {
 	u64 served_since_ns; /* since when @served_on has not changed */
 	u32 napi;	     /* the NAPI context its packets come from, 0 if unknown */
 	u32 ifindex;	     /* the device they come in by, 0 if unknown */
-	u32 nic;	     /* the NIC of the plan that these two mean, or NIC_UNKNOWN */
 	u32 plan_generation; /* of the plan that @nic refers to, 0 before the first */
 	u16 served_on;	     /* the CPU of the last send or receive, counted from 1; 0 = none yet */
 	u16 arrived_on;	     /* the CPU on which its packets then arrived, counted the same way */
 	u8 direction;	     /* enum direction */
 	u8 class;	     /* enum traffic_class, never MIXED */
 	u8 short_bursts;     /* in a row */
+	s8 nic;		     /* the NIC of the plan that napi and ifindex mean, or -1 */
+
+	/* what is collected, see collect.h */
+	u32 collector; /* the thread that it is for, 0 = none */
+	u32 collected_bytes;
+	u16 policy; /* that thread's */
+	u8 collected_events;
+	u8 collected_messages;
 };
 
+/* Of sk storage that begins 8 bytes into a cache line (6.18): an event touches one line. */
+_Static_assert(sizeof(struct flow) == 56, "one cache line");
+
 #define NIC_UNKNOWN ((u32) - 1)
+_Static_assert(MAX_NICS <= 128, "flow.nic is an s8");
 
 /* End the burst in progress and count it for or against "short". */
 static inline void flow_end_burst(struct flow *f, const struct class_settings *s)

@@ -8,10 +8,21 @@ bool native_flow_account(struct flow *f, const struct class_settings *s, u8 dire
 	return flow_account(f, s, direction, bytes, now);
 }
 
-void native_thread_charge(struct thread_load *t, const struct class_settings *s, u8 flow_class,
-			  u64 bytes, bool message, u64 now)
+bool native_flow_collect(struct flow *f, const struct class_settings *s, u32 thread, u8 direction,
+			 u64 bytes, u64 now)
 {
-	thread_charge(t, s, flow_class, bytes, message, now);
+	return flow_collect(f, s, thread, direction, bytes, now);
+}
+
+void native_flow_collect_for(struct flow *f, u32 thread, u16 policy)
+{
+	flow_collect_for(f, thread, policy);
+}
+
+void native_thread_charge(struct thread_load *t, const struct class_settings *s, u8 flow_class,
+			  u64 bytes, u32 messages, u64 now)
+{
+	thread_charge(t, s, flow_class, bytes, messages, now);
 }
 
 u8 native_thread_classify(struct thread_load *t, const struct class_settings *s, u64 now)

@@ -4,6 +4,7 @@
 #define __STEER_NATIVE_H
 
 #include "pure/buckets.h"
+#include "pure/collect.h"
 #include "pure/crowd.h"
 #include "pure/distance.h"
 #include "pure/flow.h"
@@ -19,8 +20,11 @@
 
 bool native_flow_account(struct flow *f, const struct class_settings *s, u8 direction, u64 bytes,
 			 u64 now);
+bool native_flow_collect(struct flow *f, const struct class_settings *s, u32 thread, u8 direction,
+			 u64 bytes, u64 now);
+void native_flow_collect_for(struct flow *f, u32 thread, u16 policy);
 void native_thread_charge(struct thread_load *t, const struct class_settings *s, u8 flow_class,
-			  u64 bytes, bool message, u64 now);
+			  u64 bytes, u32 messages, u64 now);
 u8 native_thread_classify(struct thread_load *t, const struct class_settings *s, u64 now);
 u8 native_thread_placed_as(const struct thread_load *t);
 void native_home_vote(struct home *h, s32 cpu, s32 before, u32 nic, u64 bytes, u64 now);

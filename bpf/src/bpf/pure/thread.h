@@ -97,9 +97,11 @@ static inline u8 thread_placed_as(const struct thread_load *t)
 /* The sums stop at this (18 minutes of CPU), so no counter value overflows the arithmetic. */
 #define LOAD_MAX_NS (1ULL << 40)
 
-/* Charge an event of a flow of class @flow_class. While a flow has no class, it is free. */
+/*
+ * Charge @bytes in @messages of a flow of class @flow_class. While a flow has no class, it is free.
+ */
 static inline void thread_charge(struct thread_load *t, const struct class_settings *s,
-				 u8 flow_class, u64 bytes, bool message, u64 now)
+				 u8 flow_class, u64 bytes, u32 messages, u64 now)
 {
 	u64 cost, *sum;
 
@@ -109,7 +111,7 @@ static inline void thread_charge(struct thread_load *t, const struct class_setti
 	sum = flow_class == CLASS_LONG ? &t->long_ns : &t->short_ns;
 	if (bytes > LOAD_MAX_NS)
 		bytes = LOAD_MAX_NS;
-	cost = bytes / 1024 * s->cost_ns_per_kib + (message ? s->cost_ns_per_message : 0);
+	cost = bytes / 1024 * s->cost_ns_per_kib + messages * s->cost_ns_per_message;
 	*sum = cost < LOAD_MAX_NS - *sum ? *sum + cost : LOAD_MAX_NS;
 }
 

@@ -11,9 +11,11 @@
 #include <bpf/bpf_tracing.h>
 #include "ground/context.bpf.h"
 #include "ground/counters.bpf.h"
+#include "ground/now.bpf.h"
 #include "ground/policy.bpf.h"
 #include "ground/steering.bpf.h"
 #include "ground/thread_load.bpf.h"
+#include "pure/collect.h"
 #include "sockets/traffic.bpf.h"
 
 /* Ticks per second, 0 if unknown. In BPF x / 0 is 0, so each arrival then counts as recent. */
@@ -22,61 +24,79 @@ extern unsigned CONFIG_HZ __kconfig __weak;
 #define NS_PER_S (1000 * 1000 * 1000ULL)
 
 /* When the flow's last packet arrived, data or acknowledgement. Exact to a tick. */
-static u64 last_arrival(struct sock *sk, const struct traffic *t)
+static u64 last_arrival(struct sock *sk, u8 direction, u64 now)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	u32 now = bpf_jiffies64(), data, ack;
+	u32 jiffies = bpf_jiffies64(), data, ack;
 	u64 age_ns;
 
 	/* UDP keeps no stamps: only what was just received is known */
 	if (!tcp)
-		return t->direction == DIR_RECEIVE ? t->now : 0;
-	data = now - tcp->inet_conn.icsk_ack.lrcvtime;
-	ack = now - tcp->rcv_tstamp;
+		return direction == DIR_RECEIVE ? now : 0;
+	data = jiffies - tcp->inet_conn.icsk_ack.lrcvtime;
+	ack = jiffies - tcp->rcv_tstamp;
 	age_ns = (u64)(data < ack ? data : ack) * (NS_PER_S / CONFIG_HZ);
-	return age_ns < t->now ? t->now - age_ns : 0;
+	return age_ns < now ? now - age_ns : 0;
 }
 
 /*
  * The thread left its home: can this event tell whether its packets came along? Only packets can
  * tell that arrived a while after the thread began to serve the flow here.
  */
-static bool tells_of_steering(const struct task_ctx *task, struct sock *sk, const struct traffic *t)
+static bool tells_of_steering(const struct task_ctx *task, struct sock *sk, u8 direction,
+			      const struct traffic *t)
 {
 	return is_watched(task, bpf_get_smp_processor_id(), t->now) &&
-	       last_arrival(sk, t) >= t->served_since_ns + SETTLE_NS;
+	       last_arrival(sk, direction, t->now) >= t->served_since_ns + SETTLE_NS;
 }
 
-/* Keep the burst that the event belongs to, for `policy explain`. */
-static __always_inline void keep_burst(struct task_ctx *task, const struct traffic *t)
+/* Keep the burst of the flow's last @bytes, for `policy explain`. */
+static __always_inline void keep_burst(struct task_ctx *task, u64 burst_bytes, u64 bytes)
 {
-	if (t->burst_bytes == t->bytes)
+	/* it began with these bytes */
+	if (burst_bytes <= bytes)
 		task->newest_burst++;
-	task->burst_bytes[task->newest_burst & (KEPT_BURSTS - 1)] = t->burst_bytes;
+	task->burst_bytes[task->newest_burst & (KEPT_BURSTS - 1)] = burst_bytes;
 }
 
 static int record_traffic(struct sock *sk, int ret, u8 direction)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
+	struct flow *f = flow_of(sk, ret);
 	struct thread_policy *policy;
 	struct task_ctx *task;
 	struct traffic t;
+	u64 now, bytes;
+	u32 messages;
+
+	if (!f)
+		return 0;
+	now = clock_now();
+	/* where a short flow is served makes no difference */
+	if ((f->class == CLASS_SHORT || is_where_it_was(f, sk)) &&
+	    flow_collect(f, &policy_at(f->policy)->classes, p->pid, direction, ret, now))
+		return 0;
 
 	task = ctx_of(p);
 	policy = task ? policy_of(p, &task->policy) : policy_at(0);
-	if (!account_traffic(&t, sk, ret, direction, &policy->classes))
-		return 0;
+	account_traffic(&t, f, sk, ret, direction, now, &policy->classes);
 	if (t.class != t.class_before)
 		count(t.class == CLASS_LONG ? CNT_FLOW_LONG : CNT_FLOW_SHORT);
 	if (!task)
 		return 0;
-	keep_burst(task, &t);
-	thread_charge(load_of(p, task, policy), &policy->classes, t.class, t.bytes, t.turned,
-		      t.now);
+	/* if the flow changes threads, the next one pays for a few events of the one before */
+	bytes = t.bytes + f->collected_bytes;
+	messages = t.turned + f->collected_messages;
+	flow_collect_for(f, p->pid, task->policy.policy);
+	keep_burst(task, t.burst_bytes, bytes);
+	thread_charge(load_of(p, task, policy), &policy->classes, t.class, bytes, messages, now);
 	if ((t.class == CLASS_LONG || policy->declared == CLASS_LONG) && t.nic != NIC_UNKNOWN) {
-		home_vote(&task->home, t.softirq_cpu, t.softirq_before, t.nic, t.bytes, t.now);
-		if (tells_of_steering(task, sk, &t))
-			learn_steering(task, t.nic, t.softirq_cpu, t.now);
+		/* what was collected arrived where the packets before this event did */
+		if (t.softirq_cpu != t.softirq_before)
+			bytes = t.bytes;
+		home_vote(&task->home, t.softirq_cpu, t.softirq_before, t.nic, bytes, now);
+		if (tells_of_steering(task, sk, direction, &t))
+			learn_steering(task, t.nic, t.softirq_cpu, now);
 	}
 	return 0;
 }

@@ -11,7 +11,6 @@
 #define __STEER_TRAFFIC_BPF_H
 
 #include "ground/kernel.bpf.h"
-#include "ground/now.bpf.h"
 #include "pure/flow.h"
 #include "sockets/origin.bpf.h"
 
@@ -35,7 +34,6 @@ struct traffic {
 	s32 softirq_cpu;     /* the CPU that last processed packets of the flow, or -1 */
 	s32 softirq_before;  /* ... at the event before */
 	u32 nic;	     /* of the plan, or NIC_UNKNOWN */
-	u8 direction;
 	u8 class_before;
 	u8 class;
 	bool turned; /* the first event after a change of direction */
@@ -48,40 +46,45 @@ static __always_inline bool is_internet_socket(const struct sock *sk)
 	return family == AF_INET || family == AF_INET6;
 }
 
-/*
- * Bring @sk's flow up to date with an event, by the bounds of @classes. False if the event is no
- * traffic.
+/* The flow of which an event told; NULL if that is no traffic. @ret: what the system call returned.
  */
-static __always_inline bool account_traffic(struct traffic *t, struct sock *sk, int ret,
-					    u8 direction, const struct class_settings *classes)
+static __always_inline struct flow *flow_of(struct sock *sk, int ret)
+{
+	if (ret <= 0 || !is_internet_socket(sk))
+		return NULL;
+	return bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+}
+
+/* Do this CPU and @sk's packets meet where they met at @f's last event? */
+static __always_inline bool is_where_it_was(const struct flow *f, const struct sock *sk)
+{
+	return f->served_on == bpf_get_smp_processor_id() + 1 &&
+	       f->arrived_on == (u16)(sk->__sk_common.skc_incoming_cpu + 1);
+}
+
+/* Bring @f, the flow of @sk, up to date with an event, by the bounds of @classes. */
+static __always_inline void account_traffic(struct traffic *t, struct flow *f, struct sock *sk,
+					    u64 bytes, u8 direction, u64 now,
+					    const struct class_settings *classes)
 {
 	u32 here = bpf_get_smp_processor_id() + 1;
-	struct flow *f;
-
-	if (ret <= 0 || !is_internet_socket(sk))
-		return false;
-	f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!f)
-		return false;
 
 	flow_find_nic(f, sk);
-	t->bytes = ret;
-	t->now = clock_now();
-	t->direction = direction;
+	t->bytes = bytes;
+	t->now = now;
 	t->class_before = f->class;
-	t->turned = flow_account(f, classes, direction, t->bytes, t->now);
+	t->turned = flow_account(f, classes, direction, bytes, now);
 	t->burst_bytes = f->burst_bytes;
 	t->class = f->class;
 	t->nic = f->nic;
 	if (f->served_on != here) {
 		f->served_on = here;
-		f->served_since_ns = t->now;
+		f->served_since_ns = now;
 	}
 	t->served_since_ns = f->served_since_ns;
 	t->softirq_cpu = sk->__sk_common.skc_incoming_cpu;
 	t->softirq_before = (s32)f->arrived_on - 1;
 	f->arrived_on = t->softirq_cpu + 1;
-	return true;
 }
 
 #endif /* __STEER_TRAFFIC_BPF_H */
