@@ -50,6 +50,10 @@ demo: build
 lab: build
 	$(BENCH) lab test
 
+# A kernel of the series that RHEL 10 runs, for --kernel 6.12.
+kernel-6.12: build
+	experiments/lab/build-kernel.sh
+
 contracts: build
 	$(BENCH) lab contracts --json target/contracts.json
 

@@ -21,8 +21,7 @@
 /* Where short-flow threads run for longer than this at a time, nothing is over soon. */
 #define NEAR_RUN_NS (50 * 1000)
 
-/* Does @cpu run a short-flow thread that is done soon, and does no thread wait for its cache yet?
- */
+/* Does @cpu run a short-flow thread that is done soon, while none waits for its cache? */
 static bool is_done_soon(s32 cpu, u64 now)
 {
 	const struct cpu_state *state = state_of(cpu);
@@ -38,6 +37,7 @@ static bool is_done_soon(s32 cpu, u64 now)
  */
 static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 prev_cpu)
 {
+	bool preempts = false;
 	s32 i, cpu, soon = -1;
 
 	if (s->class != CLASS_SHORT || !bpf_in_interrupt() ||
@@ -51,13 +51,15 @@ static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 p
 			count(CNT_SHORT_IDLE);
 			return decide(s, cpu, WAKE_RUN);
 		}
-		if (soon < 0 && state_of(cpu)->short_run_ns <= NEAR_RUN_NS &&
-		    (may_preempt(p, s, cpu) || is_done_soon(cpu, s->now)))
+		if (soon >= 0 || state_of(cpu)->short_run_ns > NEAR_RUN_NS)
+			continue;
+		preempts = may_preempt(p, s, cpu);
+		if (preempts || is_done_soon(cpu, s->now))
 			soon = cpu;
 	}
 	if (soon < 0)
 		return -1;
-	if (may_preempt(p, s, soon))
+	if (preempts)
 		return decide(s, soon, preempt(s, soon));
 	count(CNT_SHORT_QUEUED);
 	note_wanted(state_of(soon));

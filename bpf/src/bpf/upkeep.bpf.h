@@ -173,8 +173,11 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 	u64 now = timer_now();
 	s32 cpu, llc;
 
+	/* to the verifier of 6.12, a timer may sleep as ops.init may */
+	bpf_rcu_read_lock();
 	if (refresh_cores(now))
 		reserve_cores(now);
+	bpf_rcu_read_unlock();
 	average_use(now);
 	distribute_shares();
 	measure_crowds(now);

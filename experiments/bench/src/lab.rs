@@ -1,12 +1,13 @@
 //! The subcommands that use the lab. Each is passed to the crate that does the work.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use steer_ground::progress::Progress;
 use steer_lab::guest;
-use steer_lab::kernel::{Source, Wanted};
+use steer_lab::kernel::{Release, Source, Wanted};
 
 use crate::args::ab::{self, AbArgs};
 use crate::args::checks::{SoakArgs, TestArgs};
@@ -51,6 +52,8 @@ pub(crate) enum LabCommand {
 pub(crate) enum KernelCommand {
     /// Fetch the newest kernel of a series, unless it is cached.
     Fetch(FetchArgs),
+    /// Take a kernel that was built on this machine. `make kernel-6.12` uses this.
+    Add(AddArgs),
 }
 
 /// Flags of `steer-bench kernel fetch`.
@@ -59,6 +62,21 @@ pub(crate) struct FetchArgs {
     /// Series, such as 6.18, or version, such as 6.18.15.
     #[arg(default_value = "6.18")]
     kernel: Wanted,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Flags of `steer-bench kernel add`.
+#[derive(Debug, Args)]
+pub(crate) struct AddArgs {
+    /// Its release, as `uname -r` prints it: named as Debian's, such as 6.12.117+deb13-cloud-amd64.
+    release: Release,
+    /// Folder with vmlinuz, config and the modules of virtio_net, named as in Debian's packages.
+    #[arg(long, value_name = "DIR")]
+    from: PathBuf,
+    /// The source package that it was built from.
+    #[arg(long, value_name = "FILE")]
+    package: PathBuf,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -94,6 +112,11 @@ impl LabCommand {
             Self::Kernel(KernelCommand::Fetch(args)) => {
                 let kernel = Source::from(args.source).get(&args.kernel, &Progress::spinner())?;
                 println!("{}", kernel.release);
+                Ok(())
+            }
+            Self::Kernel(KernelCommand::Add(args)) => {
+                let source = Source::from(args.source);
+                println!("{}", source.add(&args.release, &args.from, &args.package)?.release);
                 Ok(())
             }
             Self::Lab(BootCommand::Shell(args)) => guest::shell(&args.into()),

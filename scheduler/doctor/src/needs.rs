@@ -44,7 +44,7 @@ pub fn missing_for_sched_ext(root: &Path) -> Vec<String> {
     if !root.exists(SCHED_EXT) {
         missing.push(format!(
             "kernel {} has no sched_ext (/{SCHED_EXT}): boot one built with \
-             CONFIG_SCHED_CLASS_EXT=y, Linux 6.16 or later (`scx_steer observe` works without)",
+             CONFIG_SCHED_CLASS_EXT=y, Linux 6.12 or later (`scx_steer observe` works without)",
             release(&root)
         ));
     } else if let Some((other, state)) = loaded(&root) {

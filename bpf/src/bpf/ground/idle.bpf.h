@@ -8,6 +8,8 @@
 
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
+#include <bpf_experimental.h>
+#include "ground/affinity.bpf.h"
 
 /* An idle CPU that @p may use, near @cpu first. Takes it out of its set; < 0 if there is none. */
 static __always_inline s32 pick_any_idle(const struct task_struct *p, s32 cpu)
@@ -19,6 +21,56 @@ static __always_inline s32 pick_any_idle(const struct task_struct *p, s32 cpu)
 static __always_inline const struct cpumask *idle_near(s32 cpu)
 {
 	return __COMPAT_scx_bpf_get_idle_cpumask_node(__COMPAT_scx_bpf_cpu_node(cpu));
+}
+
+/* Put @cpu, which was taken out of its set, back into it. */
+static __always_inline void put_back_idle(s32 cpu)
+{
+	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+}
+
+static bool take_idle_of(const struct task_struct *p, s32 cpu, const struct cpumask *set)
+{
+	return bpf_cpumask_test_cpu(cpu, set) && may_run_on(p, cpu) &&
+	       scx_bpf_test_and_clear_cpu_idle(cpu);
+}
+
+/*
+ * pick_idle_of() before 6.16, where the kernel cannot search in two sets: nearby, then anywhere. It
+ * does not prefer cores whose other threads idle.
+ */
+static __noinline s32 search_idle_of(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
+				     const struct cpumask *set)
+{
+	s32 here = bpf_get_smp_processor_id(), i, cpu;
+
+	if (take_idle_of(p, prev_cpu, set))
+		return prev_cpu;
+	/* the waker is about to sleep, and nothing waits for its CPU */
+	if (wake_flags & SCX_WAKE_SYNC && bpf_cpumask_test_cpu(here, set) && may_run_on(p, here) &&
+	    !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
+		return here;
+	bpf_for (i, 1, BLOCK) {
+		cpu = near_cpu(prev_cpu, i);
+		if (cpu >= 0 && take_idle_of(p, cpu, set))
+			return cpu;
+	}
+	if (p->nr_cpus_allowed >= scx_bpf_nr_cpu_ids())
+		return scx_bpf_pick_idle_cpu(set, 0);
+	cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
+	if (cpu < 0 || bpf_cpumask_test_cpu(cpu, set))
+		return cpu;
+	put_back_idle(cpu);
+	return -EBUSY;
+}
+
+/* An idle CPU of @set that @p may use, near @prev_cpu first. Takes it out of its set; or < 0. */
+static s32 pick_idle_of(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
+			const struct cpumask *set)
+{
+	if (__COMPAT_HAS_scx_bpf_select_cpu_and)
+		return scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, set, 0);
+	return search_idle_of(p, prev_cpu, wake_flags, set);
 }
 
 #endif /* __STEER_IDLE_BPF_H */

@@ -9,6 +9,7 @@
 
 #include <scx/common.bpf.h>
 #include "ground/affinity.bpf.h"
+#include "ground/idle.bpf.h"
 #include "ground/plan.bpf.h"
 
 struct cpu_pools cpu_pools[MAX_CPUS];
@@ -63,7 +64,7 @@ static s32 pick_idle_in_pool(struct task_struct *p, u8 pool, s32 prev_cpu)
 		return cpu;
 	mask = found->cpus;
 	if (mask)
-		cpu = scx_bpf_select_cpu_and(p, prev_cpu, 0, cast_mask(mask), 0);
+		cpu = pick_idle_of(p, prev_cpu, 0, cast_mask(mask));
 	return cpu;
 }
 
@@ -93,7 +94,7 @@ static s32 pick_shared_idle(struct task_struct *p, s32 prev_cpu)
 
 	mask = shared_cpus;
 	if (mask)
-		cpu = scx_bpf_select_cpu_and(p, prev_cpu, 0, cast_mask(mask), 0);
+		cpu = pick_idle_of(p, prev_cpu, 0, cast_mask(mask));
 	return cpu;
 }
 

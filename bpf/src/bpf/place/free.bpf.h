@@ -6,6 +6,7 @@
 #include <scx/common.bpf.h>
 #include <bpf_experimental.h>
 #include "ground/affinity.bpf.h"
+#include "ground/idle.bpf.h"
 #include "ground/pool.bpf.h"
 #include "place/cores.bpf.h"
 
@@ -36,14 +37,13 @@ static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags, u
 		wake_flags &= ~SCX_WAKE_SYNC;
 	mask = free_cpus;
 	if (mask)
-		cpu = scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, cast_mask(mask), 0);
+		cpu = pick_idle_of(p, prev_cpu, wake_flags, cast_mask(mask));
 	/*
 	 * On SMT machines, the search prefers an idle core on another node to a CPU whose sibling
-	 * is busy. The thread stays near its data, and the kick puts the other CPU back into the
-	 * set.
+	 * is busy. The thread stays near its data.
 	 */
 	if (cpu >= 0 && llc_of(cpu) != llc_of(prev_cpu) && take_free_idle(p, prev_cpu, now)) {
-		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
+		put_back_idle(cpu);
 		return prev_cpu;
 	}
 	return cpu;

@@ -63,6 +63,12 @@ static inline u64 weight_in(const struct group_share *share, u32 weight)
 	return share->top * weight / (inside ?: 1) ?: 1;
 }
 
+/* In 2^-20, a weight that is kept in 1024ths. */
+static inline u64 weight_of_1024ths(u32 weight_1024ths)
+{
+	return (u64)weight_1024ths << (WEIGHT_SHIFT - 10);
+}
+
 /* Virtual time that passes for a thread of @weight (in 2^-20) that runs for @ran_ns. */
 static inline u64 vtime_of(u64 ran_ns, u64 weight)
 {

@@ -64,9 +64,7 @@ static __always_inline u64 lifted(u64 vtime, u32 number)
 /* How far a thread of this weight may be ahead of its clock, or behind (MOST_LAG). */
 static __always_inline u64 most_lag_of(u32 weight_1024ths)
 {
-	u64 weight = (u64)weight_1024ths << (WEIGHT_SHIFT - 10);
-
-	return MOST_LAG * vtime_of(place_settings.slice_ns, weight);
+	return MOST_LAG * vtime_of(place_settings.slice_ns, weight_of_1024ths(weight_1024ths));
 }
 
 /*

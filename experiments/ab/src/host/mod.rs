@@ -201,7 +201,7 @@ fn needs_default(link: &mut Link, arms: &[Arm]) -> Result<()> {
     {
         bail!(
             "this kernel has no sched_ext, which the arm {} needs (CONFIG_SCHED_CLASS_EXT, Linux \
-             6.16 or later for scx_steer); --arms default,pinned works",
+             6.12 or later for scx_steer); --arms default,pinned works",
             arm.name
         );
     }

@@ -1,6 +1,6 @@
 //! Fetches a kernel: finds its packages, downloads and verifies them, picks out what a guest needs,
-//! and moves that into the cache. All work happens in a hidden folder of the cache, so a killed
-//! fetch leaves no partial kernel.
+//! and moves that into the cache. Or takes one that was built here. All work happens in a hidden
+//! folder of the cache, so a killed fetch leaves no partial kernel.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{FlockOperation, flock};
+use tempfile::TempDir;
 
 use super::apt::{self, Apt};
 use super::store::{Kernel, MODULES, Package};
@@ -28,12 +29,11 @@ pub(super) fn fetch(
     cache: &Path,
     progress: &Progress,
 ) -> Result<Kernel> {
-    fs::create_dir_all(cache).with_context(|| format!("creating {}", cache.display()))?;
-    let cache = cache.canonicalize()?;
-    let _alone = lock(&cache)?;
-    remove_leftovers(&cache)?;
-    let work = tempfile::Builder::new().prefix(WORK).tempdir_in(&cache)?;
-
+    let (cache, work, _alone) = begin(cache)?;
+    ensure!(
+        wanted.is_packaged(),
+        "Debian has sched_ext from 6.16 on; `make kernel-6.12` builds 6.12"
+    );
     progress.step(format!("kernel {wanted}: fetching package lists"));
     let apt = Apt::update(work.path(), mirror)?;
     let release = resolve(&apt, wanted)?;
@@ -47,8 +47,40 @@ pub(super) fn fetch(
     }
 
     progress.step(format!("kernel {wanted}: unpacking"));
-    let kept = work.path().join("kept");
-    pick(&root, &kept).with_context(|| format!("unpacking {release}"))?;
+    keep(&root, &release, packages, work.path(), &cache)
+}
+
+/// Takes a kernel that was built from the source `package`; its files are in `root`.
+///
+/// # Errors
+/// Names what is missing. The cache is then unchanged.
+pub(super) fn add(release: &Release, root: &Path, package: &Path, cache: &Path) -> Result<Kernel> {
+    let (cache, work, _alone) = begin(cache)?;
+    let name = file_name(package);
+    let name = name.split('_').next().unwrap_or_default();
+    keep(root, release, vec![Package::of(name, package)?], work.path(), &cache)
+}
+
+/// Creates the cache and a work folder in it, for one process at a time.
+fn begin(cache: &Path) -> Result<(PathBuf, TempDir, File)> {
+    fs::create_dir_all(cache).with_context(|| format!("creating {}", cache.display()))?;
+    let cache = cache.canonicalize()?;
+    let alone = lock(&cache)?;
+    remove_leftovers(&cache)?;
+    let work = tempfile::Builder::new().prefix(WORK).tempdir_in(&cache)?;
+    Ok((cache, work, alone))
+}
+
+/// Moves what a guest needs of the files in `root` into the cache.
+fn keep(
+    root: &Path,
+    release: &Release,
+    packages: Vec<Package>,
+    work: &Path,
+    cache: &Path,
+) -> Result<Kernel> {
+    let kept = work.join("kept");
+    pick(root, &kept).with_context(|| format!("unpacking {release}"))?;
     Kernel::seal(&kept, &release.to_string(), packages)?;
     let home = cache.join(release.to_string());
     fs::rename(&kept, &home).with_context(|| format!("moving into {}", home.display()))?;

@@ -1,16 +1,17 @@
-//! Kernels for the guests. They are Debian's own, found by series, verified, and kept in a cache.
+//! Kernels for the guests. They are Debian's own, or built from its source (build-kernel.sh), found
+//! by series, verified, and kept in a cache.
 
 mod apt;
 mod fetch;
 mod store;
 mod version;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
 pub use store::{Kernel, folder_names};
-pub use version::Wanted;
+pub use version::{Release, Wanted};
 
 use steer_ground::progress::Progress;
 
@@ -39,6 +40,16 @@ impl Source {
         };
         fetch::fetch(wanted, &mirror, &self.kernel_cache, progress)
             .with_context(|| format!("kernel {wanted} is not cached and could not be fetched"))
+    }
+
+    /// Takes a kernel that was built here from the source package `package`: the files in `from`,
+    /// named as in Debian's packages.
+    ///
+    /// # Errors
+    /// Names the file that is missing. The cache is then unchanged.
+    pub fn add(&self, release: &Release, from: &Path, package: &Path) -> Result<Kernel> {
+        fetch::add(release, from, package, &self.kernel_cache)
+            .with_context(|| format!("adding kernel {release}"))
     }
 
     /// The folder of the newest cached kernel that matches.

@@ -107,6 +107,11 @@ impl Wanted {
         }
     }
 
+    /// Does Debian have such a kernel with sched_ext, now or once?
+    pub(crate) fn is_packaged(&self) -> bool {
+        self.0[..2] >= [6, 16][..]
+    }
+
     fn fits(&self, release: &Release) -> bool {
         release.numbers.starts_with(&self.0)
     }
@@ -127,8 +132,8 @@ impl FromStr for Wanted {
             bail!("{text:?} is neither a kernel series such as 6.18 nor a version such as 6.18.15");
         };
         ensure!(
-            numbers[..2] >= [6, 16][..],
-            "kernel {text} is too old: Debian has sched_ext from 6.16 on"
+            numbers[..2] >= [6, 12][..],
+            "kernel {text} is too old: Linux has sched_ext from 6.12 on"
         );
         Ok(Self(numbers))
     }
@@ -188,7 +193,7 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_version() {
-        for bad in ["", "6", "six", "6.18.15.1", "6.12", "6.18-rc1"] {
+        for bad in ["", "6", "six", "6.18.15.1", "6.11", "6.18-rc1"] {
             assert!(bad.parse::<Wanted>().is_err(), "{bad:?} was accepted");
         }
     }

@@ -6,7 +6,7 @@ use crate::needs::{self, SCHED_EXT, isolated};
 use crate::row::{Area, Row, Severity};
 
 /// The first kernel with all that scx_steer uses.
-const OLDEST: (u32, u32) = (6, 16);
+const OLDEST: (u32, u32) = (6, 12);
 
 const RELEASE: &str = "proc/sys/kernel/osrelease";
 const JIT: &str = "proc/sys/net/core/bpf_jit_enable";
@@ -16,10 +16,10 @@ pub(crate) const NO_SCHED_EXT: Row = Row {
     id: "no-sched-ext",
     area: Area::Load,
     severity: Severity::Error,
-    title: "The kernel has no sched_ext, or is older than 6.16.",
+    title: "The kernel has no sched_ext, or is older than 6.12.",
     looks: "/proc/sys/kernel/osrelease, and whether there is /sys/kernel/sched_ext. The folder shows \
             it also where the kernel's configuration cannot be read.",
-    why: "scx_steer is a sched_ext scheduler. Boot a kernel built with CONFIG_SCHED_CLASS_EXT=y, 6.16 \
+    why: "scx_steer is a sched_ext scheduler. Boot a kernel built with CONFIG_SCHED_CLASS_EXT=y, 6.12 \
           or later; `uname -r` shows the one that runs. `scx_steer observe` and `scx_steer nic` work \
           without.",
     source: "Documentation/scheduler/sched-ext.rst",
