@@ -13,8 +13,8 @@ BENCH    := target/release/steer-bench
 PRICED   := target/priced
 QUICK    := target/quick.log
 
-.PHONY: help quick check demo test lab contracts priced priced-setup build packages packages-check \
-	packages-guest setup fmt clean
+.PHONY: help quick check demo test lab contracts kernel-6.12 priced priced-setup build packages \
+	packages-check packages-guest setup fmt clean
 
 help:
 	@echo "make quick  tests that need neither root nor the lab, about 1 minute once built: after each change"
