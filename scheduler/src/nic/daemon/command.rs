@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use log::info;
 
-use super::HostSteering;
+use super::{ENDED, HostSteering};
 use crate::nic::args::HostArgs;
 use crate::nic::root;
 use crate::signals;
@@ -21,6 +21,7 @@ pub(in crate::nic) fn run(args: &HostArgs) -> Result<()> {
     let steering = HostSteering::start(args, signals::on_reload()?)?;
     info!("host steering is in force until SIGINT or SIGTERM");
     while !shutdown.raised() {
+        ensure!(!steering.has_ended(), ENDED);
         thread::sleep(NAP);
     }
     drop(steering);

@@ -32,6 +32,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long news waits at most.
 const NAP: Duration = Duration::from_millis(100);
 
+const ENDED: &str = "host steering has ended by a fault of its own, the log has more; `scx_steer nic restore` puts \
+     settings back, a restart sets them again";
+
 /// The thread that steers the host. When this value is dropped, the settings have gone back.
 pub(crate) struct HostSteering {
     shared: Arc<Shared>,
@@ -75,7 +78,16 @@ impl HostSteering {
 
     /// What is in force.
     pub(crate) fn status(&self) -> HostStatus {
-        locked(&self.shared.status).clone()
+        let mut status = locked(&self.shared.status).clone();
+        if self.has_ended() {
+            status.trouble = Some(ENDED.into());
+        }
+        status
+    }
+
+    /// Has the thread ended by a fault of its own? Nobody asked it to.
+    fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Tells it how many wake-ups of long-flow threads the scheduler has placed so far near their
@@ -148,4 +160,20 @@ fn is_over(news: &DeviceNews, stopped: &Receiver<()>) -> bool {
 /// What a thread that panicked left is as good as any other.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_panicked_is_trouble() {
+        let (stop, _stopped) = bounded(1);
+        let thread = thread::spawn(|| panic!("this panic is a test's"));
+        while !thread.is_finished() {
+            thread::yield_now();
+        }
+        let steering = HostSteering { shared: Arc::default(), stop, thread: Some(thread) };
+        assert_eq!(steering.status().trouble.as_deref(), Some(ENDED));
+    }
 }
