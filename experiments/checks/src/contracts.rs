@@ -43,7 +43,8 @@ pub(super) fn light(bench: &mut Bench) -> Result<()> {
     let [_, light] = bench.contend(16, &[], groups)?;
     let longest = light.longest_pause_ms();
     bench.figures = format!(": it never waited longer than {longest:.0} ms");
-    ensure!(longest < 8000.0, "it waited {longest:.0} ms");
+    // its turn is one tick after 5 s; a busy machine may not run the guest's CPU in that tick
+    ensure!(longest < 12_000.0, "it waited {longest:.0} ms");
     bench.in_force()
 }
 
