@@ -189,6 +189,19 @@ proptest! {
         prop_assert!(weight.abs_diff(1024 * threads) <= 1024 * threads / 1000 + 1, "{}", weight);
     }
 
+    #[test]
+    fn a_cache_is_as_crowded_as_it_is_used(
+        percent in 0u64..=100, passed in 0u64..100_000_000, window in 50_000_000u64..1_000_000_000,
+    ) {
+        // SAFETY: no pointer is passed.
+        let (some, all) = unsafe {(
+            native_crowd_of(window * percent / 100, passed),
+            native_crowd_of(window, passed),
+        )};
+        prop_assert!(some <= all && all <= 1 << 20, "it is forgotten within a second");
+        prop_assert!(percent > 0 || some == 0, "an idle cache carries nothing");
+    }
+
     /// Threads seen within two windows are counted, others are not.
     #[test]
     fn threads_are_counted_while_they_run(

@@ -8,10 +8,18 @@
 
 #include "intf.h"
 
-/* Weight per CPU (of nice 0: 1024) where @passed_ns of virtual time passed in @window_ns. */
-static inline u64 crowd_of(u64 window_ns, u64 passed_ns)
+/* No cache counts as more crowded: 11 threads of nice -20 per CPU. */
+#define MOST_CROWD (1ULL << 20)
+
+/*
+ * Weight per CPU (of nice 0: 1024) where each CPU was in use for @used_ns, while @passed_ns of
+ * virtual time passed. A cache that idled carries nothing, however little virtual time passed.
+ */
+static inline u64 crowd_of(u64 used_ns, u64 passed_ns)
 {
-	return (window_ns << 10) / (passed_ns ?: 1);
+	u64 weight = (used_ns << 10) / (passed_ns ?: 1);
+
+	return weight < MOST_CROWD ? weight : MOST_CROWD;
 }
 
 /*

@@ -160,9 +160,9 @@ u32 native_bucket_of(u64 value, u32 buckets)
 	return bucket_of(value, buckets);
 }
 
-u64 native_crowd_of(u64 window_ns, u64 passed_ns)
+u64 native_crowd_of(u64 used_ns, u64 passed_ns)
 {
-	return crowd_of(window_ns, passed_ns);
+	return crowd_of(used_ns, passed_ns);
 }
 
 u32 native_nice_weight(u32 static_prio)

@@ -45,7 +45,7 @@ bool native_spill_helps(const struct nic_steering *s, u32 threads);
 u32 native_cpus_for_short(u32 short_load, u32 long_load, u32 cpus);
 u32 native_load_update(u32 load, u64 busy_ns, u64 window_ns);
 u32 native_run_average(u32 average_ns, u64 ran_ns);
-u64 native_crowd_of(u64 window_ns, u64 passed_ns);
+u64 native_crowd_of(u64 used_ns, u64 passed_ns);
 bool native_is_more_crowded(u64 weight, u64 own_weight, u32 own_cpus, u64 thread_weight);
 u32 native_nice_weight(u32 static_prio);
 u64 native_weight_in(const struct group_share *share, u32 weight);

@@ -22,6 +22,8 @@
 static struct crowd {
 	u64 weight;	/* per CPU, averaged */
 	u64 vtime_mark; /* the clock at the last look */
+	u64 used_mark;	/* the time for which its CPUs were not idle, at the last look */
+	u64 used_ns;	/* ... and now */
 } crowds[MAX_LLCS];
 
 static u64 crowds_ns; /* when it was */
@@ -31,22 +33,31 @@ static __always_inline struct crowd *crowd_at(u32 llc)
 	return &crowds[llc & (MAX_LLCS - 1)];
 }
 
-/* Called by the timer. */
+/* Called by the timer, once it has averaged the use of CPUs (power.bpf.h). */
 static void measure_crowds(u64 now)
 {
-	u64 window_ns = now - crowds_ns, vtime;
+	bool first = !crowds_ns;
+	u64 used_ns, vtime;
 	u32 llc;
+	s32 cpu;
 
-	if (window_ns < BALANCE_NS)
+	if (now < crowds_ns + BALANCE_NS)
 		return;
 	crowds_ns = now;
+	bpf_for (llc, 0, nr_llcs)
+		crowd_at(llc)->used_ns = 0;
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids())
+		crowd_at(llc_of(cpu))->used_ns += state_of(cpu)->used_mark_ns;
 	bpf_for (llc, 0, nr_llcs) {
 		struct crowd *crowd = crowd_at(llc);
 
 		vtime = clock_at(llc)->vtime;
-		crowd->weight =
-			(crowd->weight + crowd_of(window_ns, vtime - crowd->vtime_mark)) / 2;
+		used_ns = (crowd->used_ns - crowd->used_mark) / (cpus_of_llc[llc] ?: 1);
+		if (!first)
+			crowd->weight =
+				(crowd->weight + crowd_of(used_ns, vtime - crowd->vtime_mark)) / 2;
 		crowd->vtime_mark = vtime;
+		crowd->used_mark = crowd->used_ns;
 	}
 }
 
