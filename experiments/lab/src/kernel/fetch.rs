@@ -29,11 +29,11 @@ pub(super) fn fetch(
     cache: &Path,
     progress: &Progress,
 ) -> Result<Kernel> {
-    let (cache, work, _alone) = begin(cache)?;
     ensure!(
         wanted.is_packaged(),
         "Debian has sched_ext from 6.16 on; `make kernel-6.12` builds 6.12"
     );
+    let (cache, work, _alone) = begin(cache)?;
     progress.step(format!("kernel {wanted}: fetching package lists"));
     let apt = Apt::update(work.path(), mirror)?;
     let release = resolve(&apt, wanted)?;

@@ -32,8 +32,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long news waits at most.
 const NAP: Duration = Duration::from_millis(100);
 
-const ENDED: &str = "host steering has ended by a fault of its own, the log has more; `scx_steer nic restore` puts \
-     settings back, a restart sets them again";
+/// What users are told if the thread has ended by itself.
+const ENDED: &str = "host steering has ended by a fault of its own, the log has more; \
+                     `scx_steer nic restore` puts settings back, a restart sets them again";
 
 /// The thread that steers the host. When this value is dropped, the settings have gone back.
 pub(crate) struct HostSteering {
