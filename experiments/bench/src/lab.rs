@@ -16,7 +16,9 @@ use crate::args::det::DetArgs;
 use crate::args::experiment::RunArgs;
 use crate::args::guest::{GuestArgs, RunArgs as GuestRunArgs, SourceArgs};
 use crate::args::priced::PricedCommand;
-use crate::args::trials::{AdaptArgs, JournalArgs, JournalHereArgs, NeutralArgs};
+use crate::args::trials::{
+    AdaptArgs, DriversArgs, DriversHereArgs, JournalArgs, JournalHereArgs, NeutralArgs,
+};
 
 /// Subcommands that use the lab.
 #[derive(Debug, Subcommand)]
@@ -36,6 +38,9 @@ pub(crate) enum LabCommand {
     /// Run trials of the journal on this machine. `lab journal` starts this.
     #[command(hide = true)]
     JournalHere(JournalHereArgs),
+    /// Try the modes of host steering on the devices of this guest. `lab drivers` starts this.
+    #[command(hide = true)]
+    DriversHere(DriversHereArgs),
     /// Measure in a guest whose clock is a model of a machine: caches, NUMA and DMA have prices.
     #[command(subcommand)]
     Priced(PricedCommand),
@@ -103,6 +108,9 @@ pub(crate) enum BootCommand {
     /// Kill and disturb `scx_steer nic` in randomised trials: no setting may be lost, no foreign
     /// value overwritten.
     Journal(Box<JournalArgs>),
+    /// Try each mode of `scx_steer nic` on virtio_net, e1000e, igb, veth, VLAN, bond and
+    /// bridge.
+    Drivers(Box<DriversArgs>),
 }
 
 impl LabCommand {
@@ -130,6 +138,10 @@ impl LabCommand {
             Self::Lab(BootCommand::Neutral(args)) => steer_trials::neutral::run((*args).into()),
             Self::Lab(BootCommand::Adapt(args)) => steer_trials::adapt::run((*args).try_into()?),
             Self::Lab(BootCommand::Journal(args)) => steer_trials::journal::run((*args).into()),
+            Self::Lab(BootCommand::Drivers(args)) => steer_trials::drivers::run((*args).into()),
+            Self::DriversHere(args) => {
+                steer_trials::drivers::run_here(&args.modules, &args.scx_steer)
+            }
             Self::JournalHere(args) => steer_trials::journal::run_here(&args.into()),
             Self::Ab(_) => {
                 // The plan records the options as they were given, which clap's types have not.

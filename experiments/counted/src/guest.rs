@@ -137,6 +137,7 @@ impl Packed {
             shape: self.shape,
             node_mib: self.node_mib,
             nics: Nics::LastNode,
+            devices: "",
             tier: Tier::Deterministic(&serial),
             mode: &mode,
         };

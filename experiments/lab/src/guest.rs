@@ -47,6 +47,9 @@ pub struct GuestOptions {
     pub node_memory: u32,
     /// NUMA nodes of the guest that have a NIC.
     pub nics: Nics,
+    /// QEMU's arguments for further network devices. If there are any, the guest boots a kernel with
+    /// the drivers of real NICs, and has these modules in /lib/modules; none is loaded.
+    pub devices: &'static str,
     /// The scx_steer program to test. The file must be called scx_steer. Default: the one beside
     /// this program.
     pub scx_steer: Option<PathBuf>,
@@ -82,8 +85,15 @@ impl GuestOptions {
         net: &'a Net,
         mode: &'a str,
     ) -> Machine<'a> {
-        let Self { shape, node_memory: node_mib, nics, .. } = *self;
-        Machine { kernel, initramfs, shape, node_mib, nics, tier: Tier::Live(net), mode }
+        let Self { shape, node_memory: node_mib, nics, devices, .. } = *self;
+        Machine { kernel, initramfs, shape, node_mib, nics, devices, tier: Tier::Live(net), mode }
+    }
+
+    /// The kernel to boot.
+    fn kernel(&self, progress: &Progress) -> Result<Kernel> {
+        let wanted = self.kernel.clone();
+        let wanted = if self.devices.is_empty() { wanted } else { wanted.with_drivers() };
+        self.source.get(&wanted, progress)
     }
 
     /// The programs in the guest: this program, scx_steer, and the requested ones.
@@ -132,9 +142,10 @@ impl Guest {
     /// the console.
     pub fn boot(options: &GuestOptions, log: Option<&Path>, progress: &Progress) -> Result<Self> {
         let programs = options.programs()?;
-        let kernel = options.source.get(&options.kernel, progress)?;
+        let kernel = options.kernel(progress)?;
         progress.step(format!("booting {} on {} CPUs", kernel.release, options.shape.cpus()));
-        let initramfs = initramfs::pack(&kernel, &programs, &[])?;
+        let drivers = if options.devices.is_empty() { Vec::new() } else { kernel.drivers()? };
+        let initramfs = initramfs::pack_with(&kernel, &drivers, &programs, &[])?;
         let net = options.net()?;
         let mut console = log.map_or_else(|| Ok(Console::default()), Console::logged)?;
         let machine = options.machine(&kernel, &initramfs, &net, "agent");
@@ -230,7 +241,7 @@ fn reach(net: &Net, qemu: &mut Qemu) -> Result<Link> {
 /// As [`Guest::boot`].
 pub fn shell(options: &GuestOptions) -> Result<()> {
     let programs = options.programs()?;
-    let kernel = options.source.get(&options.kernel, &Progress::spinner())?;
+    let kernel = options.kernel(&Progress::spinner())?;
     let initramfs = initramfs::pack(&kernel, &programs, &[])?;
     let net = options.net()?;
     println!("Ctrl-D ends the guest, Ctrl-A X kills it");

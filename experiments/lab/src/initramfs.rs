@@ -49,7 +49,20 @@ enum Content<'a> {
 /// # Errors
 /// Names the program or library that is missing.
 pub fn pack(kernel: &Kernel, programs: &[PathBuf], scripts: &[Script<'_>]) -> Result<OwnedFd> {
-    let entries = entries(kernel, programs, scripts)?;
+    pack_with(kernel, &[], programs, scripts)
+}
+
+/// The same, with `drivers`: further modules of the kernel.
+///
+/// # Errors
+/// As [`pack`].
+pub(crate) fn pack_with(
+    kernel: &Kernel,
+    drivers: &[PathBuf],
+    programs: &[PathBuf],
+    scripts: &[Script<'_>],
+) -> Result<OwnedFd> {
+    let entries = entries(kernel, drivers, programs, scripts)?;
     let memory = rustix::fs::memfd_create("initramfs", MemfdFlags::CLOEXEC)
         .context("making a memory file for the initramfs")?;
     let mut archive = File::from(memory);
@@ -83,6 +96,7 @@ pub fn pack(kernel: &Kernel, programs: &[PathBuf], scripts: &[Script<'_>]) -> Re
 /// The entries, sorted by path and without duplicates.
 fn entries<'a>(
     kernel: &Kernel,
+    drivers: &[PathBuf],
     programs: &[PathBuf],
     scripts: &[Script<'a>],
 ) -> Result<BTreeSet<Entry<'a>>> {
@@ -99,7 +113,7 @@ fn entries<'a>(
     let mut entries: BTreeSet<Entry<'_>> = [INIT].iter().chain(scripts).map(script).collect();
     let config = format!("boot/config-{}", kernel.release);
     entries.insert(file(config, kernel.config(), false));
-    for module in kernel.modules() {
+    for module in kernel.modules().chain(drivers.iter().cloned()) {
         entries.insert(file(format!("lib/modules/{}", name_of(&module)?), module, false));
     }
     let busybox = PathBuf::from(BUSYBOX);

@@ -102,6 +102,8 @@ pub struct Machine<'a> {
     pub node_mib: u32,
     /// The places of its NICs, one for each tap.
     pub nics: Nics,
+    /// QEMU's arguments for further devices.
+    pub devices: &'a str,
     /// Its clock and network.
     pub tier: Tier<'a>,
     /// The mode of its first process; see `init.sh`.
@@ -118,6 +120,7 @@ impl Machine<'_> {
         arguments.push(format!("{}M", self.shape.sockets * self.node_mib as usize));
         arguments.extend(self.shape.arguments(self.nics, self.node_mib));
         arguments.extend(self.tier.arguments());
+        arguments.extend(words(self.devices));
         let initramfs = format!("/proc/self/fd/{}", self.initramfs.as_raw_fd());
         // tsc=reliable: without it the guest falls back to the hpet, and every read of that is an
         // exit.

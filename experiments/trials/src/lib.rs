@@ -2,5 +2,7 @@
 //! soon placement adapts to a change.
 
 pub mod adapt;
+pub mod drivers;
 pub mod journal;
 pub mod neutral;
+mod nic;

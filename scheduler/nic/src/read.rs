@@ -41,6 +41,7 @@ impl Live {
             node: nic.and_then(|nic| nic.node),
             local_cpus: nic.and_then(|nic| nic.local_cpus.clone()),
             channels: channels.map(|(max, now)| ChannelState { now, max }),
+            kind: self.kind(name),
             below: self.below(name),
             rss_table: table.filter(|table| !table.is_empty()),
             ntuple: if_supported(ethtool.ntuple(name)).map_err(fault)?.flatten(),
@@ -138,6 +139,11 @@ impl Live {
         let fault = |error| Fault::new(format!("read the channels of {name}"), error);
         let channels = if_supported(self.ethtool.channels(name)).map_err(fault)?;
         Ok(channels.map(|(_, now)| now))
+    }
+
+    fn kind(&self, name: &str) -> Option<String> {
+        let text = self.attribute(name, "uevent")?;
+        text.lines().find_map(|line| line.strip_prefix("DEVTYPE=")).map(str::to_owned)
     }
 
     /// Names of the devices below an interface, sorted.

@@ -24,6 +24,9 @@ pub struct NicState {
     pub node: Option<u32>,
     /// The NIC-local CPUs.
     pub local_cpus: Option<CpuSet>,
+    /// Its kind by the kernel's name, such as `bridge`; `None` for most NICs.
+    #[serde(default)]
+    pub kind: Option<String>,
     /// Devices below it, as of a bond, VLAN, bridge or macvlan: packets arrive at these.
     #[serde(default)]
     pub below: Vec<String>,

@@ -60,7 +60,8 @@ pub(crate) struct GuestArgs {
 impl From<GuestArgs> for GuestOptions {
     fn from(args: GuestArgs) -> Self {
         let GuestArgs { kernel, shape, node_memory, nics, scx_steer, extra, source } = args;
-        Self { kernel, shape, node_memory, nics, scx_steer, extra, source: source.into() }
+        let source = source.into();
+        Self { kernel, shape, node_memory, nics, devices: "", scx_steer, extra, source }
     }
 }
 

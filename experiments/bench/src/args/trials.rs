@@ -1,4 +1,4 @@
-//! The flags of the trials in the lab: `lab neutral`, `lab adapt` and `lab journal`.
+//! The flags of the trials in the lab: `lab neutral`, `lab adapt`, `lab journal` and `lab drivers`.
 
 use std::path::PathBuf;
 
@@ -6,6 +6,7 @@ use anyhow::{Error, Result};
 use clap::Args;
 use steer_scenario::arm::Arm;
 use steer_trials::adapt::AdaptOptions;
+use steer_trials::drivers::DriversOptions;
 use steer_trials::journal::{HereOptions, JournalOptions};
 use steer_trials::neutral::NeutralOptions;
 
@@ -125,4 +126,36 @@ impl From<JournalHereArgs> for HereOptions {
         let JournalHereArgs { interface, first, trials, modes, seed, scx_steer } = args;
         Self { interface, first, trials, modes, seed, scx_steer }
     }
+}
+
+/// Flags of `steer-bench lab drivers`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The devices: virtio_net, e1000e and igb as QEMU emulates them, veth, and VLAN, bond and
+bridge on top of these. The guest boots Debian's kernel with the drivers of real NICs.
+
+Exit codes: 0 each mode works, has no effect, or is refused and changes nothing; 1 otherwise, or the
+trials cannot run.")]
+pub(crate) struct DriversArgs {
+    /// Write the table to this file, too, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+}
+
+impl From<DriversArgs> for DriversOptions {
+    fn from(args: DriversArgs) -> Self {
+        let DriversArgs { json, guest } = args;
+        Self { json, guest: guest.into() }
+    }
+}
+
+/// Flags of the hidden command that tries the devices of the guest.
+#[derive(Debug, Args)]
+pub(crate) struct DriversHereArgs {
+    #[arg(long = "module")]
+    pub(crate) modules: Vec<PathBuf>,
+    #[arg(long)]
+    pub(crate) scx_steer: PathBuf,
 }

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use tempfile::TempDir;
 
 use super::apt::{self, Apt};
-use super::store::{Kernel, MODULES, Package};
+use super::store::{DRIVERS, Kernel, MODULES, Package, needs};
 use super::version::{Release, Wanted};
 use steer_ground::progress::Progress;
 use steer_ground::tool;
@@ -80,7 +80,7 @@ fn keep(
     cache: &Path,
 ) -> Result<Kernel> {
     let kept = work.join("kept");
-    pick(root, &kept).with_context(|| format!("unpacking {release}"))?;
+    pick(root, &kept, release.has_drivers()).with_context(|| format!("unpacking {release}"))?;
     Kernel::seal(&kept, &release.to_string(), packages)?;
     let home = cache.join(release.to_string());
     fs::rename(&kept, &home).with_context(|| format!("moving into {}", home.display()))?;
@@ -128,7 +128,7 @@ fn resolve(apt: &Apt, wanted: &Wanted) -> Result<Release> {
 }
 
 /// Copies what a guest needs from the unpacked packages into `kept`.
-fn pick(root: &Path, kept: &Path) -> Result<()> {
+fn pick(root: &Path, kept: &Path, drivers: bool) -> Result<()> {
     fs::create_dir_all(kept)?;
     let files = walk(root)?;
     let find = |prefix: &str| {
@@ -138,8 +138,14 @@ fn pick(root: &Path, kept: &Path) -> Result<()> {
     for prefix in ["vmlinuz", "config"] {
         fs::copy(find(prefix)?, kept.join(prefix))?;
     }
-    for module in MODULES {
-        unxz(find(&format!("{module}.ko"))?, &kept.join(format!("{module}.ko")))?;
+    let drivers = if drivers { &DRIVERS[..] } else { &[] };
+    let mut modules: Vec<String> = MODULES.iter().chain(drivers).map(|&it| it.into()).collect();
+    while let Some(module) = modules.pop() {
+        let file = kept.join(format!("{module}.ko"));
+        if !file.exists() {
+            unxz(find(&format!("{module}.ko"))?, &file)?;
+            modules.extend(needs(&fs::read(&file)?));
+        }
     }
     Ok(())
 }

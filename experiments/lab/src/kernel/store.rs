@@ -10,6 +10,9 @@ use sha2::{Digest, Sha256};
 
 /// Modules for the guest's NIC, in the order in which they must be loaded.
 pub(super) const MODULES: [&str; 3] = ["failover", "net_failover", "virtio_net"];
+/// Modules of other network devices, for a kernel that has them: real NICs which QEMU emulates, and
+/// devices that stand on others.
+pub(super) const DRIVERS: [&str; 6] = ["8021q", "bonding", "bridge", "e1000e", "igb", "veth"];
 const MANIFEST: &str = "manifest.json";
 const MANIFEST_VERSION: u32 = 1;
 
@@ -108,10 +111,49 @@ impl Kernel {
         self.dir.join("config")
     }
 
-    /// The NIC's modules in load order.
+    /// The modules of the guest's NIC, in load order.
     pub(crate) fn modules(&self) -> impl Iterator<Item = PathBuf> {
-        MODULES.iter().map(|name| self.dir.join(format!("{name}.ko")))
+        MODULES.iter().map(|name| self.module(name))
     }
+
+    /// The modules of other network devices, in load order: what one needs comes before it.
+    ///
+    /// # Errors
+    /// The kernel does not have them, or one cannot be read.
+    pub fn drivers(&self) -> Result<Vec<PathBuf>> {
+        let mut order = Vec::new();
+        for name in DRIVERS {
+            self.order(name, &mut order)?;
+        }
+        Ok(order)
+    }
+
+    fn order(&self, name: &str, order: &mut Vec<PathBuf>) -> Result<()> {
+        let path = self.module(name);
+        if order.contains(&path) {
+            return Ok(());
+        }
+        let module = fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
+        for needed in needs(&module) {
+            self.order(&needed, order)?;
+        }
+        order.push(path);
+        Ok(())
+    }
+
+    fn module(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.ko"))
+    }
+}
+
+/// The modules that a module needs, by the field of its `.modinfo` section.
+pub(super) fn needs(module: &[u8]) -> Vec<String> {
+    const FIELD: &[u8] = b"\0depends=";
+    let at = module.windows(FIELD.len()).position(|window| window == FIELD);
+    let value = at.map_or(&[][..], |at| &module[at + FIELD.len()..]);
+    let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
+    let names = value.split(|byte| *byte == b',').filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
 /// Hex SHA-256 of a file.
@@ -155,6 +197,16 @@ pub(super) mod tests {
     #[test]
     fn opens_what_it_sealed() {
         assert_eq!(example().1.release, "6.18.15+deb13-cloud-amd64");
+    }
+
+    #[test]
+    fn finds_what_a_module_needs() {
+        assert_eq!(
+            needs(b"license=GPL\0depends=ptp,i2c-algo-bit\0name=igb\0"),
+            ["ptp", "i2c-algo-bit"]
+        );
+        assert!(needs(b"license=GPL\0depends=\0name=ptp\0").is_empty());
+        assert!(needs(b"").is_empty());
     }
 
     #[test]

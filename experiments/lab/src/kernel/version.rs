@@ -13,7 +13,7 @@ pub struct Release {
     numbers: [u32; 3],
     /// Debian release the package was built for: 13 in `+deb13`.
     debian: u32,
-    /// Whether this is the cloud flavour. It is smaller, and has all drivers that a guest needs.
+    /// Whether this is the cloud flavour. It is smaller, and has all drivers that most guests need.
     cloud: bool,
 }
 
@@ -28,6 +28,11 @@ impl Release {
         built_with_old_pahole.then_some(
             "built with pahole < 1.26: its kfunc BTF is malformed and no sched_ext program loads",
         )
+    }
+
+    /// Does it have the drivers of real NICs?
+    pub(super) fn has_drivers(&self) -> bool {
+        !self.cloud
     }
 
     /// The packages that together contain the image, its modules and its configuration.
@@ -82,9 +87,18 @@ impl Ord for Release {
 
 /// What the user asked for: a series (`6.18`) or one version (`6.18.15`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted(Vec<u32>);
+pub struct Wanted {
+    numbers: Vec<u32>,
+    /// With the drivers of real NICs.
+    drivers: bool,
+}
 
 impl Wanted {
+    /// The same, with the drivers of real NICs.
+    pub fn with_drivers(self) -> Self {
+        Self { drivers: true, ..self }
+    }
+
     /// The newest of `releases` that matches and that the lab can use.
     pub(crate) fn newest_of(&self, releases: impl IntoIterator<Item = Release>) -> Option<Release> {
         let usable = |release: &Release| self.fits(release) && release.known_bad().is_none();
@@ -109,18 +123,19 @@ impl Wanted {
 
     /// Does Debian have such a kernel with sched_ext, now or once?
     pub(crate) fn is_packaged(&self) -> bool {
-        self.0[..2] >= [6, 16][..]
+        self.numbers[..2] >= [6, 16][..]
     }
 
     fn fits(&self, release: &Release) -> bool {
-        release.numbers.starts_with(&self.0)
+        release.numbers.starts_with(&self.numbers) && (!self.drivers || release.has_drivers())
     }
 }
 
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = self.0.iter().map(u32::to_string).collect();
-        f.write_str(&parts.join("."))
+        let parts: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
+        f.write_str(&parts.join("."))?;
+        f.write_str(if self.drivers { " with drivers" } else { "" })
     }
 }
 
@@ -135,7 +150,7 @@ impl FromStr for Wanted {
             numbers[..2] >= [6, 12][..],
             "kernel {text} is too old: Linux has sched_ext from 6.12 on"
         );
-        Ok(Self(numbers))
+        Ok(Self { numbers, drivers: false })
     }
 }
 
@@ -169,6 +184,14 @@ mod tests {
     fn prefers_the_cloud_flavour_of_the_same_version() {
         let names = ["6.18.15+deb13-amd64", "6.18.15+deb13-cloud-amd64"];
         assert_eq!(newest("6.18", &names).as_deref(), Some("6.18.15+deb13-cloud-amd64"));
+    }
+
+    #[test]
+    fn drivers_are_in_the_other_flavour() {
+        let names = ["6.18.15+deb13-amd64", "6.18.15+deb13-cloud-amd64"];
+        let wanted = "6.18".parse::<Wanted>().unwrap().with_drivers();
+        assert_eq!(wanted.newest_of(releases(&names)).unwrap().to_string(), names[0]);
+        assert_eq!(wanted.newest_of(releases(&names[1..])), None);
     }
 
     #[test]

@@ -1,19 +1,8 @@
 //! What happens in a trial, drawn at random.
 
-use super::place::Kind;
-
-/// How a command ends early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// It is killed before this step of its writes and of its journal.
-    Die(u32),
-    /// The write of this step fails.
-    Fail(u32),
-    /// SIGTERM after so many milliseconds.
-    Term(u64),
-    /// SIGKILL after so many milliseconds.
-    Kill(u64),
-}
+use crate::nic::modes::modes;
+use crate::nic::place::Kind;
+use crate::nic::subject::Cut;
 
 /// An event.
 #[derive(Clone, Debug)]
@@ -71,7 +60,7 @@ impl Event {
             (5, |_, rng| Event::Corrupt { at: rng.f64(), cut: rng.bool() }),
             // the host's CPUs are not ours
             (6, |kind, rng| match kind {
-                Kind::Veth => Event::LinkDownUp,
+                Kind::Veth | Kind::Other => Event::LinkDownUp,
                 Kind::Virtio => Event::Cpu(rng.u32(1..4)),
             }),
         ];
@@ -115,15 +104,6 @@ impl Event {
     }
 }
 
-/// The modes that a kind of device can have.
-pub(super) fn modes(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        // RFS is the host's, and not to be had in a namespace
-        Kind::Veth => &["align", "busy-poll"],
-        Kind::Virtio => &["align", "rfs", "busy-poll"],
-    }
-}
-
 fn mode(kind: Kind, rng: &mut fastrand::Rng) -> &'static str {
     let modes = modes(kind);
     modes[rng.usize(..modes.len())]
@@ -133,7 +113,7 @@ fn mode(kind: Kind, rng: &mut fastrand::Rng) -> &'static str {
 pub(super) fn cpus(kind: Kind, rng: &mut fastrand::Rng) -> &'static str {
     let sets: &[&str] = match kind {
         Kind::Veth => &["0", "1", "0-1"],
-        Kind::Virtio => &["2-3", "0-1", "1-2", "3"],
+        Kind::Virtio | Kind::Other => &["2-3", "0-1", "1-2", "3"],
     };
     sets[rng.usize(..sets.len())]
 }

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::modes;
-use super::place::{Kind, Place};
-use super::subject::Subject;
 use super::trial::{self, Trial};
+use crate::nic::modes;
+use crate::nic::place::{Kind, Place};
+use crate::nic::subject::Subject;
 
 /// Which trials to run here.
 #[derive(Debug, Clone)]

@@ -5,9 +5,6 @@
 
 mod event;
 mod here;
-mod modes;
-mod place;
-mod subject;
 mod trial;
 
 use std::process::Command;

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 
-use super::event::{Cut, Event, cpus};
-use super::place::{Kind, Place, Settings};
-use super::subject::Subject;
+use super::event::{Event, cpus};
+use crate::nic::place::{Kind, Place, SOCK_FLOWS, Settings};
+use crate::nic::subject::{Cut, Subject};
 
 /// A setting that is not as it has to be.
 #[derive(Debug, PartialEq, Eq)]
@@ -148,12 +148,12 @@ impl<'a> Trial<'a> {
 
     /// The device is as new: whatever was before went with it.
     fn anew(&mut self, event: impl FnOnce(&Place) -> Result<()>) -> Result<()> {
-        let host = self.due.remove(super::place::SOCK_FLOWS);
+        let host = self.due.remove(SOCK_FLOWS);
         event(self.place)?;
         let settings = self.place.settings()?;
         self.due = settings.into_iter().map(|(name, value)| (name, Due::is(value))).collect();
         if let Some(host) = host {
-            let now = self.due.entry(super::place::SOCK_FLOWS.into()).or_default();
+            let now = self.due.entry(SOCK_FLOWS.into()).or_default();
             now.values.extend(host.values);
         }
         Ok(())

@@ -127,6 +127,12 @@ fn nothing_of_its_own(state: &NicState, mode: Mode) -> Option<String> {
             "its packets arrive at the devices below it; name these instead: {below}"
         ));
     }
+    let kind = state.kind.as_deref().unwrap_or_default();
+    if mode != Mode::Keep && ["bond", "bridge"].contains(&kind) {
+        return Some(format!(
+            "packets arrive at the devices below a {kind}, and there is none below this one"
+        ));
+    }
     let alone = state.channels.is_none() && state.rx.len() < 2 && state.tx.len() < 2;
     (mode == Mode::Align && alone && state.irqs.iter().all(|irq| irq.queue.is_none())).then(|| {
         "it has one queue, no channels to set, and no interrupts of its own: there is nothing to \

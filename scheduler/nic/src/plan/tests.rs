@@ -40,6 +40,7 @@ pub(crate) fn nic(queues: u32, max: u32) -> NicState {
         speed_mbps: Some(100_000),
         node: Some(1),
         local_cpus: Some(cpus("8-15")),
+        kind: None,
         below: Vec::new(),
         channels: Some(ChannelState { now: combined(queues), max: combined(max) }),
         rss_table: Some(crate::ethtool::rss::even(128, queues)),
@@ -210,6 +211,8 @@ fn a_device_without_anything_to_align_is_told_so() {
     state.irqs.clear();
     assert!(refused(&state, Mode::Align).contains("no interrupts of its own"));
     planned(&state, Mode::Rfs);
+    state.kind = Some("bridge".into());
+    assert!(refused(&state, Mode::Rfs).ends_with("none below this one"));
     state.below = vec!["eth0".into(), "eth1".into()];
     for mode in [Mode::Align, Mode::Rfs, Mode::Arfs, Mode::BusyPoll] {
         assert!(refused(&state, mode).ends_with("name these instead: eth0, eth1"));

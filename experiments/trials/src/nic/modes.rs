@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::event::modes;
-use super::place::{Place, Settings};
+use super::place::{Kind, Place, Settings};
 use super::subject::Subject;
 
 /// A daemon looks each second. It gets this long to have set things again.
@@ -16,13 +15,30 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Until the daemon has seen the device in its present state.
 const SEEN: Duration = Duration::from_secs(4);
 
+/// The modes that a kind of device can have.
+pub(crate) fn modes(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        // RFS is the host's, and not to be had in a namespace
+        Kind::Veth => &["align", "busy-poll"],
+        Kind::Virtio => &["align", "rfs", "busy-poll"],
+        Kind::Other => &["align", "rfs", "arfs", "busy-poll"],
+    }
+}
+
 /// Tries all modes of this kind of device; gives a line for each.
-pub(super) fn check(place: &Place, subject: &Subject) -> Result<Vec<String>> {
-    let check = |mode: &&str| one(place, subject, mode).with_context(|| format!("mode {mode}"));
+pub(crate) fn check(place: &Place, subject: &Subject) -> Result<Vec<String>> {
+    let name = &place.interface;
+    let check = |mode: &&str| {
+        let set = one(place, subject, mode).with_context(|| format!("mode {mode}"))?;
+        Ok(format!(
+            "mode {mode} on {name}: set, read back, set again after link down and up, put back ({set})"
+        ))
+    };
     modes(place.kind).iter().map(check).collect()
 }
 
-fn one(place: &Place, subject: &Subject, mode: &str) -> Result<String> {
+/// Tries one; says how many settings it has set.
+pub(crate) fn one(place: &Place, subject: &Subject, mode: &str) -> Result<String> {
     let name = &place.interface;
     let before = (place.settings()?, subject.napi(name)?);
     let mut daemon =
@@ -50,19 +66,19 @@ fn one(place: &Place, subject: &Subject, mode: &str) -> Result<String> {
     let first = |napi: &str| napi.split(", ").next().map(str::to_owned);
     let changed = during.0.iter().filter(|(name, value)| before.0.get(*name) != Some(value));
     Ok(format!(
-        "mode {mode} on {name}: set, read back, set again after link down and up, put back ({} \
-         settings, NAPI {})",
+        "{} settings, NAPI {}",
         changed.count(),
         if first(&before.1) == first(&during.1) { "as before" } else { "set" }
     ))
 }
 
-/// Sets one of the settings that the mode changed to its value from before.
+/// Sets one of the settings that the mode changed to its value from before, if that can be done
+/// while the link is down. A PCI device has no interrupts then.
 fn reset(place: &Place, before: &Settings, during: &Settings) -> Result<()> {
-    let of_queue = |name: &str| Place::queue_of(name).is_some();
-    let changed = during.iter().find(|(name, value)| {
-        of_queue(name) && before.get(*name).is_some_and(|before| before != *value)
-    });
-    let (name, _) = changed.context("the mode changes no setting of a queue")?;
-    place.write(name, &before[name])
+    let was = |name: &str, now: &str| before.get(name).filter(|before| *before != now);
+    let mut changed: Vec<_> =
+        during.iter().filter_map(|(name, now)| Some((name, was(name, now)?))).collect();
+    changed.retain(|(name, _)| place.is_open_while_down(name));
+    changed.sort_by_key(|(name, _)| Place::queue_of(name).is_none());
+    changed.first().map_or(Ok(()), |(name, before)| place.write(name, before))
 }

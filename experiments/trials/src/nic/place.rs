@@ -12,15 +12,17 @@ use anyhow::{Context, Result, bail, ensure};
 use steer_ground::tool;
 
 /// The settings of a moment: name and value, as the kernel writes it.
-pub(super) type Settings = BTreeMap<String, String>;
+pub(crate) type Settings = BTreeMap<String, String>;
 
 /// The kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A veth pair in a namespace: any host has it. It has channels and no interrupts.
     Veth,
     /// A virtio NIC in a guest: channels, interrupts, NAPI contexts, RFS.
     Virtio,
+    /// Any other device. It may have channels, and interrupts of its own (MSI).
+    Other,
 }
 
 /// Queues of a device.
@@ -30,25 +32,26 @@ const OF_QUEUES: [&str; 3] = ["rps_cpus", "rps_flow_cnt", "xps_cpus"];
 /// Files of a device.
 const OF_DEVICE: [&str; 2] = ["napi_defer_hard_irqs", "gro_flush_timeout"];
 /// The file of the host's RFS table; only in the first network namespace.
-pub(super) const SOCK_FLOWS: &str = "/proc/sys/net/core/rps_sock_flow_entries";
+pub(crate) const SOCK_FLOWS: &str = "/proc/sys/net/core/rps_sock_flow_entries";
 const CHANNELS: &str = "channels";
 const IRQ: &str = "irq ";
 
 /// One device.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) interface: String,
-    pub(super) kind: Kind,
+pub(crate) struct Place {
+    pub(crate) interface: String,
+    pub(crate) kind: Kind,
     /// The virtio device's name, such as virtio3.
     device: String,
 }
 
 impl Place {
     /// The device called `interface`; a veth pair is made.
-    pub(super) fn new(interface: &str, kind: Kind) -> Result<Self> {
+    pub(crate) fn new(interface: &str, kind: Kind) -> Result<Self> {
         let mut place = Self { interface: interface.to_owned(), kind, device: String::new() };
         match kind {
             Kind::Veth => place.plug()?,
+            Kind::Other => {}
             Kind::Virtio => {
                 let device = fs::canonicalize(place.sys("device")).context("finding the device")?;
                 let name = device.file_name().context("the device has no name")?;
@@ -63,7 +66,7 @@ impl Place {
     }
 
     /// All settings as they are now.
-    pub(super) fn settings(&self) -> Result<Settings> {
+    pub(crate) fn settings(&self) -> Result<Settings> {
         let mut settings = Settings::new();
         let mut note = |name: String, path: &Path| match fs::read_to_string(path) {
             Ok(value) => {
@@ -88,12 +91,16 @@ impl Place {
         for (name, irq) in self.irqs()? {
             note(name, &PathBuf::from(format!("/proc/irq/{irq}/smp_affinity_list")))?;
         }
-        settings.insert(CHANNELS.to_owned(), self.channels()?.to_string());
+        let channels = match self.kind {
+            Kind::Other => self.channel_counts(),
+            Kind::Veth | Kind::Virtio => Some(self.channels()?.to_string()),
+        };
+        settings.extend(channels.map(|channels| (CHANNELS.to_owned(), channels)));
         Ok(settings)
     }
 
     /// Writes a setting as another program would.
-    pub(super) fn write(&self, name: &str, value: &str) -> Result<()> {
+    pub(crate) fn write(&self, name: &str, value: &str) -> Result<()> {
         if name == CHANNELS {
             return self.set_channels(value);
         }
@@ -112,7 +119,7 @@ impl Place {
 
     /// A value that another program may give a setting: one that scx_steer gives it in no mode.
     /// `None` for channels.
-    pub(super) fn foreign_value(&self, name: &str, rng: &mut fastrand::Rng) -> Option<String> {
+    pub(crate) fn foreign_value(&self, name: &str, rng: &mut fastrand::Rng) -> Option<String> {
         let power = |rng: &mut fastrand::Rng, range| 1u64 << rng.u32(range);
         Some(match name {
             CHANNELS => return None,
@@ -130,19 +137,26 @@ impl Place {
 
     /// A number of channels that scx_steer gives no device on these machines, with two serving
     /// cores at most.
-    pub(super) fn foreign_channels(rng: &mut fastrand::Rng) -> String {
+    pub(crate) fn foreign_channels(rng: &mut fastrand::Rng) -> String {
         rng.u32(3..=QUEUES).to_string()
     }
 
+    /// Whether a setting of the device can be written while its link is down.
+    pub(crate) fn is_open_while_down(&self, name: &str) -> bool {
+        name != CHANNELS
+            && name != SOCK_FLOWS
+            && !(self.kind == Kind::Other && name.starts_with(IRQ))
+    }
+
     /// The queue that a setting belongs to.
-    pub(super) fn queue_of(name: &str) -> Option<u32> {
+    pub(crate) fn queue_of(name: &str) -> Option<u32> {
         let (first, second) = name.split_once(' ')?;
         let queue = if name.starts_with(IRQ) { second } else { first };
         queue.rsplit(['-', '.']).next()?.parse().ok()
     }
 
     /// Whether a setting exists on a device that uses this many channels.
-    pub(super) fn exists(name: &str, channels: u32) -> bool {
+    pub(crate) fn exists(name: &str, channels: u32) -> bool {
         Self::queue_of(name).is_none_or(|queue| queue < channels)
             && !(channels == 1 && name.ends_with("xps_cpus"))
     }
@@ -153,11 +167,15 @@ impl Place {
         if self.kind == Kind::Veth {
             return Ok(irqs);
         }
+        let prefix = match self.kind {
+            Kind::Virtio => &self.device,
+            _ => &self.interface,
+        };
         for entry in fs::read_dir("/sys/kernel/irq").context("listing interrupts")? {
             let entry = entry?;
             let actions = fs::read_to_string(entry.path().join("actions")).unwrap_or_default();
-            let queue = actions.trim().strip_prefix(&format!("{}-", self.device));
-            let queue = queue.filter(|it| it.starts_with("input") || it.starts_with("output"));
+            let queue = actions.trim().strip_prefix(&format!("{prefix}-"));
+            let queue = queue.filter(|it| *it != "config" && *it != "control");
             if let (Some(queue), Ok(number)) = (queue, entry.file_name().to_string_lossy().parse())
             {
                 irqs.insert(format!("{IRQ}{queue}"), number);
@@ -167,7 +185,7 @@ impl Place {
     }
 
     /// Channels in use: of each kind, or combined.
-    pub(super) fn channels(&self) -> Result<u32> {
+    pub(crate) fn channels(&self) -> Result<u32> {
         let text =
             tool::output(Command::new("ethtool").args(["-l", &self.interface]), "ethtool -l")?;
         let (_, now) = text.split_once("Current").context("ethtool -l says nothing of now")?;
@@ -175,6 +193,14 @@ impl Place {
         let line = now.lines().find_map(|line| line.strip_prefix(word));
         let line = line.with_context(|| format!("ethtool -l has no line {word}"))?;
         line.trim().parse().with_context(|| format!("{line} channels"))
+    }
+
+    /// Channels in use of each kind, if the driver tells.
+    fn channel_counts(&self) -> Option<String> {
+        let mut command = Command::new("ethtool");
+        let text = tool::output(command.args(["-l", &self.interface]), "ethtool -l").ok()?;
+        let (_, now) = text.split_once("Current")?;
+        Some(now.lines().skip(1).map(str::trim).collect::<Vec<_>>().join(", "))
     }
 
     fn set_channels(&self, count: &str) -> Result<()> {
@@ -189,28 +215,29 @@ impl Place {
     }
 
     /// The link goes down and up.
-    pub(super) fn link_down_up(&self) -> Result<()> {
+    pub(crate) fn link_down_up(&self) -> Result<()> {
         self.link_down()?;
         self.link_up()
     }
 
     /// The administrator takes the link down.
-    pub(super) fn link_down(&self) -> Result<()> {
+    pub(crate) fn link_down(&self) -> Result<()> {
         self.ip(&["link", "set", &self.interface, "down"])
     }
 
     /// ... and up.
-    pub(super) fn link_up(&self) -> Result<()> {
+    pub(crate) fn link_up(&self) -> Result<()> {
         self.ip(&["link", "set", &self.interface, "up"])
     }
 
     /// The device leaves and comes back, as if it were new.
-    pub(super) fn replace(&self) -> Result<()> {
+    pub(crate) fn replace(&self) -> Result<()> {
         match self.kind {
             Kind::Veth => {
                 self.ip(&["link", "del", &self.interface])?;
                 self.plug()
             }
+            Kind::Other => bail!("{} cannot be replaced in a trial", self.interface),
             Kind::Virtio => {
                 for file in ["unbind", "bind"] {
                     let path = format!("/sys/bus/virtio/drivers/virtio_net/{file}");
@@ -223,7 +250,7 @@ impl Place {
     }
 
     /// The power fails: everything is as after boot.
-    pub(super) fn reboot(&self) -> Result<()> {
+    pub(crate) fn reboot(&self) -> Result<()> {
         self.replace()?;
         if self.kind == Kind::Virtio {
             fs::write(SOCK_FLOWS, "0").context("emptying the RFS table")?;
@@ -248,7 +275,7 @@ impl Place {
     }
 
     /// Takes a CPU out of use, or back.
-    pub(super) fn set_online(cpu: u32, online: bool) -> Result<()> {
+    pub(crate) fn set_online(cpu: u32, online: bool) -> Result<()> {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/online");
         match fs::write(&path, if online { "1" } else { "0" }) {
             Err(error) => bail!("writing {path}: {error}"),

@@ -14,8 +14,6 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use steer_ground::tool::{self, Running};
 
-use super::event::Cut;
-
 /// The journal's disk: larger than any journal of these trials.
 const DISK: &str = "size=512k";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -24,9 +22,22 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How often a command that may be killed is looked at.
 const NAP: Duration = Duration::from_millis(1);
 
+/// How a command ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// It is killed before this step of its writes and of its journal.
+    Die(u32),
+    /// The write of this step fails.
+    Fail(u32),
+    /// SIGTERM after so many milliseconds.
+    Term(u64),
+    /// SIGKILL after so many milliseconds.
+    Kill(u64),
+}
+
 /// The program and its journal's disk.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(crate) struct Subject {
     program: PathBuf,
     /// The journal's folder: a file system of its own.
     disk: PathBuf,
@@ -37,7 +48,7 @@ pub(super) struct Subject {
 impl Subject {
     /// Sets up the disk and the boot number below `folder`. The caller is alone in its mount
     /// namespace, or in a guest.
-    pub(super) fn new(program: &Path, folder: &Path) -> Result<Self> {
+    pub(crate) fn new(program: &Path, folder: &Path) -> Result<Self> {
         let disk = folder.join("disk");
         fs::create_dir_all(&disk).with_context(|| format!("making {}", disk.display()))?;
         let options = std::ffi::CString::new(DISK).context("mount options")?;
@@ -50,7 +61,7 @@ impl Subject {
     }
 
     /// From now on it is another boot.
-    pub(super) fn reboot(&self, number: u64) -> Result<()> {
+    pub(crate) fn reboot(&self, number: u64) -> Result<()> {
         fs::write(&self.boot_id, format!("{number:08x}-0000-4000-8000-000000000000\n"))
             .context("writing the boot number")
     }
@@ -60,18 +71,18 @@ impl Subject {
     }
 
     /// The journal's bytes, if there is one.
-    pub(super) fn journal_bytes(&self) -> Option<Vec<u8>> {
+    pub(crate) fn journal_bytes(&self) -> Option<Vec<u8>> {
         fs::read(self.journal()).ok()
     }
 
     /// Replaces the journal.
-    pub(super) fn write_journal(&self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn write_journal(&self, bytes: &[u8]) -> Result<()> {
         fs::write(self.journal(), bytes).context("writing the journal")
     }
 
     /// Whether a change of channels was cut off, so that nobody can tell whose the values of the
     /// queues are.
-    pub(super) fn is_unsettled(&self) -> bool {
+    pub(crate) fn is_unsettled(&self) -> bool {
         let text = self.journal_bytes().and_then(|bytes| String::from_utf8(bytes).ok());
         let body = text.as_deref().and_then(|text| text.split_once('\n')).map(|(_, body)| body);
         let journal = body.and_then(|body| serde_json::from_str::<serde_json::Value>(body).ok());
@@ -79,7 +90,7 @@ impl Subject {
     }
 
     /// Fills the disk while `work` runs.
-    pub(super) fn while_full<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn while_full<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let filler = self.disk.join("filler");
         let mut file = File::create(&filler).context("making the filler")?;
         while file.write_all(&[0; 4096]).is_ok() {}
@@ -90,7 +101,7 @@ impl Subject {
     }
 
     /// Runs `scx_steer nic` with these words, cut off as told.
-    pub(super) fn run(&self, words: &[&str], cut: Option<Cut>) -> Result<Output> {
+    pub(crate) fn run(&self, words: &[&str], cut: Option<Cut>) -> Result<Output> {
         let mut command = self.command(words);
         match cut {
             Some(Cut::Die(step)) => drop(command.env("SCX_STEER_NIC_DIE_AT", step.to_string())),
@@ -115,7 +126,7 @@ impl Subject {
     }
 
     /// Starts a daemon with this host file.
-    pub(super) fn daemon(&self, host_file: &str) -> Result<Daemon> {
+    pub(crate) fn daemon(&self, host_file: &str) -> Result<Daemon> {
         let file = self.disk.with_file_name("host.toml");
         fs::write(&file, host_file).context("writing the host file")?;
         let path = file.display().to_string();
@@ -127,7 +138,7 @@ impl Subject {
     }
 
     /// The NAPI settings of a device's queues. Only the program under test can read these here.
-    pub(super) fn napi(&self, interface: &str) -> Result<String> {
+    pub(crate) fn napi(&self, interface: &str) -> Result<String> {
         let mut command = Command::new(&self.program);
         command.args(["nic", "status", interface, "--json"]);
         let report = tool::output(&mut command, "scx_steer nic status")?;
@@ -154,14 +165,14 @@ impl Drop for Subject {
 }
 
 /// A daemon that runs.
-pub(super) struct Daemon {
+pub(crate) struct Daemon {
     process: Running,
     log: Receiver<String>,
 }
 
 impl Daemon {
     /// Waits until a line of its log has one of these texts; gives the line.
-    pub(super) fn says(&mut self, texts: &[&str]) -> Result<String> {
+    pub(crate) fn says(&mut self, texts: &[&str]) -> Result<String> {
         let deadline = Instant::now() + PATIENCE;
         let mut said = String::new();
         loop {
@@ -177,7 +188,7 @@ impl Daemon {
     }
 
     /// Stops it while `work` runs, as if all of that took no time.
-    pub(super) fn while_stopped<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn while_stopped<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let send = |signal| kill_process(Pid::from_child(&self.process), signal);
         send(Signal::STOP).context("stopping the daemon")?;
         let result = work();
@@ -186,7 +197,7 @@ impl Daemon {
     }
 
     /// Ends it.
-    pub(super) fn end(mut self, kill: bool) -> Result<()> {
+    pub(crate) fn end(mut self, kill: bool) -> Result<()> {
         let signal = if kill { Signal::KILL } else { Signal::TERM };
         kill_process(Pid::from_child(&self.process), signal).context("ending the daemon")?;
         self.process.wait().context("waiting for the daemon").map(drop)

@@ -1,0 +1,65 @@
+//! The trials inside the guest: the hidden command that `lab drivers` starts there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use steer_ground::tool;
+
+use super::device::{self, Device};
+use super::{Outcome, Row};
+use crate::nic::modes;
+use crate::nic::subject::Subject;
+
+/// All modes that need no scheduler.
+const MODES: [&str; 4] = ["align", "rfs", "arfs", "busy-poll"];
+
+/// Loads these modules, tries all modes on all devices, prints the table as JSON.
+///
+/// # Errors
+/// A device cannot be made. What the trials find is no error.
+pub fn run(modules: &[PathBuf], scx_steer: &Path) -> Result<()> {
+    for module in modules {
+        tool::output(Command::new("insmod").arg(module), &format!("insmod {}", module.display()))?;
+    }
+    let folder = tempfile::tempdir().context("making a folder")?;
+    let subject = Subject::new(scx_steer, folder.path())?;
+    let mut rows = table(&subject, &device::own()?);
+    rows.extend(table(&subject, &device::stacked()?));
+    println!("{}", serde_json::to_string(&rows)?);
+    Ok(())
+}
+
+fn table(subject: &Subject, devices: &[Device]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for device in devices {
+        for mode in MODES {
+            let tried = tried(subject, device, mode);
+            let (outcome, said) =
+                tried.unwrap_or_else(|error| (Outcome::Fault, format!("{error:#}")));
+            rows.push(Row { device: device.name.to_owned(), mode: mode.to_owned(), outcome, said });
+        }
+    }
+    rows
+}
+
+fn tried(subject: &Subject, device: &Device, mode: &str) -> Result<(Outcome, String)> {
+    let Device { place, .. } = device;
+    let name = &place.interface;
+    let before = (place.settings()?, subject.napi(name)?);
+    let applied = subject.run(&["apply", name, "--mode", mode, "--cpus", "0-1"], None)?;
+    let during = (place.settings()?, subject.napi(name)?);
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().replace('\n', "; ");
+    if !applied.status.success() {
+        ensure!(during == before, "a refused mode changed {before:?} to {during:?}");
+        return Ok((Outcome::Refused, said(&applied.stderr)));
+    }
+    let restored = subject.run(&["restore"], None)?;
+    ensure!(restored.status.success(), "restore: {}", said(&restored.stderr));
+    let after = (place.settings()?, subject.napi(name)?);
+    ensure!(after == before, "{after:?} is left of {before:?}");
+    if during == before {
+        return Ok((Outcome::NoEffect, said(&applied.stdout)));
+    }
+    Ok((Outcome::Works, modes::one(place, subject, mode)?))
+}
