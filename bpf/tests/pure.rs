@@ -74,6 +74,46 @@ fn a_flow_is_long_the_moment_a_burst_crosses_the_bound() {
     assert_eq!(burst(&mut f, RECEIVE, 1, &mut now), LONG);
 }
 
+/// A flow of datagrams.
+fn datagrams() -> flow {
+    let mut f = flow();
+    f.set_datagrams(true);
+    f
+}
+
+/// Datagrams one way, each answered; the flow's class after it.
+fn answered(f: &mut flow, sizes: (u64, u64), times: u32, now: &mut u64) -> u8 {
+    for _ in 0..times {
+        for (direction, bytes) in [(RECEIVE, sizes.0), (SEND, sizes.1)] {
+            account(f, &settings(), direction, bytes, *now);
+            *now += 1000;
+        }
+    }
+    f.class
+}
+
+/// QUIC: a handshake, then data that is acknowledged every two packets.
+#[test]
+fn acknowledged_datagrams_are_no_ping_pong() {
+    for bulk in [(2 * 1350, 45), (45, 2 * 1350), (16 * 1350, 45)] {
+        let (mut f, mut now) = (datagrams(), 1);
+        assert_eq!(answered(&mut f, (1200, 1200), 3, &mut now), SHORT);
+        assert_eq!(answered(&mut f, bulk, 20, &mut now), NONE);
+        assert_eq!(burst(&mut f, RECEIVE, 64 * KIB, &mut now), LONG);
+        assert_eq!(answered(&mut f, bulk, 20, &mut now), LONG);
+    }
+}
+
+#[test]
+fn datagrams_answered_by_their_like_are_a_ping_pong() {
+    for (request, answer) in [(60, 300), (512, 512), (1400, 100)] {
+        let (mut f, mut now) = (datagrams(), 1);
+        assert_eq!(answered(&mut f, (request, answer), 20, &mut now), SHORT);
+        // of a stream, also answers of any other size
+        assert_eq!(answered(&mut flow(), (64, 8 * KIB), 20, &mut now), SHORT);
+    }
+}
+
 #[test]
 fn a_ping_pong_is_short_at_its_first_turn() {
     let mut f = flow();

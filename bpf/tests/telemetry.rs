@@ -6,7 +6,7 @@
 use std::{
     io::{Read, Write},
     mem::MaybeUninit,
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpStream, UdpSocket},
     thread,
 };
 
@@ -83,4 +83,52 @@ fn telemetry_charges_the_thread_that_moves_the_data() {
 
     assert_eq!(load().short_ns, 0);
     assert!(load().long_ns > 0, "1 MiB is a long flow, and this thread sent it");
+}
+
+/// A socket that takes datagrams from anybody, as servers of QUIC have. `answer` is the size of what
+/// it sends for every two datagrams; 0: it sends nothing. The load of the thread that serves it.
+fn serve_datagrams(telemetry: &Telemetry, size: usize, answer: usize) -> intf::thread_load {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let (client, mut buffer) = (UdpSocket::bind("127.0.0.1:0").unwrap(), [0; 2048]);
+    for _ in 0..200 {
+        for _ in 0..2 {
+            client.send_to(&buffer[..size], address).unwrap();
+        }
+        let mut from = address;
+        for _ in 0..2 {
+            from = server.recv_from(&mut buffer).unwrap().1;
+        }
+        if answer > 0 {
+            server.send_to(&buffer[..answer], from).unwrap();
+            client.recv_from(&mut buffer).unwrap();
+        }
+    }
+    let tid = gettid().as_raw_nonzero().get() as u32;
+    telemetry.threads().unwrap().read(tid).unwrap().unwrap().load
+}
+
+#[test]
+fn telemetry_tells_acknowledged_datagrams_from_a_ping_pong() {
+    if !common::is_root("telemetry_tells_acknowledged_datagrams_from_a_ping_pong") {
+        return;
+    }
+    let mut slot = MaybeUninit::uninit();
+    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
+    // each case in a thread of its own: a thread's sums last
+    let load = |size, answer| {
+        thread::scope(|scope| {
+            let serve = || {
+                telemetry.follow(gettid()).unwrap();
+                serve_datagrams(&telemetry, size, answer)
+            };
+            scope.spawn(serve).join().unwrap()
+        })
+    };
+    let ping_pong = load(400, 400);
+    assert!(ping_pong.short_ns > 0 && ping_pong.long_ns == 0, "{ping_pong:?}");
+    let acknowledged = load(1350, 40);
+    assert!(acknowledged.short_ns == 0 && acknowledged.long_ns == 0, "{acknowledged:?}");
+    let bulk = load(1350, 0);
+    assert!(bulk.short_ns == 0 && bulk.long_ns > 0, "{bulk:?}");
 }

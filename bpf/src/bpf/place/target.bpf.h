@@ -183,16 +183,18 @@ __weak __noinline s32 choose_long(struct long_place *place __arg_nonnull,
 {
 	s32 home = task->home.cpu, target = task->target_cpu, spill;
 	u32 nic = task->home.nic;
-	bool fixed, stays, open;
+	bool known, fixed, stays, open;
 
 	*place = (struct long_place){.spills_from = -1, .spilled = true};
 	if (stays_spilled(p, task, now))
 		return target;
 	place->spilled = false;
-	fixed = home_is_fixed(task, nic, now);
+	/* of a socket that takes datagrams from anybody, only the NIC is known */
+	known = home >= 0;
+	fixed = known && home_is_fixed(task, nic, now);
 	place->home_is_fixed = fixed;
 	/* it was just sent away from this home: wait for the packets to follow */
-	stays = !fixed && home == task->left_home_cpu;
+	stays = known && !fixed && home == task->left_home_cpu;
 
 	open = may_run_on(p, home) && !is_exclusive(home) && !is_taken(home);
 	if (open && (fixed || (is_nic_local(home, nic) && !is_reserved(home) && !stays))) {

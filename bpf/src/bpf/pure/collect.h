@@ -5,7 +5,8 @@
  * flow.h.
  *
  *   long    an event of the same burst, if no short burst came before it
- *   short   an event that leaves the burst short, after as many short bursts as are counted
+ *   short   an event that leaves the burst short, after as many short bursts as are counted;
+ *           not of datagrams, whose turns may tell that it is not short
  *
  * This changes when a thread is charged, not what the flow is: with every event, its class, burst
  * and number of short bursts are as flow_account() would have them (property test).
@@ -29,7 +30,7 @@ static inline bool flow_is_settled(const struct flow *f, const struct class_sett
 {
 	if (f->class == CLASS_LONG)
 		return !ended && !f->short_bursts;
-	return burst_bytes <= s->short_burst_bytes &&
+	return !f->datagrams && burst_bytes <= s->short_burst_bytes &&
 	       f->short_bursts >= s->short_bursts_to_leave_long;
 }
 

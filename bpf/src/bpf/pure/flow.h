@@ -12,6 +12,10 @@
  * A flow becomes long the moment a burst crosses the bound. It leaves that class only after
  * several short bursts in a row: a stall of the sender or of the CPU ends a burst too, and must
  * not turn a bulk transfer into an RPC.
+ *
+ * TCP's acknowledgements are not seen here. Those of QUIC are: they are datagrams, and end bursts
+ * of a bulk transfer. A datagram that is answered by one of quite another size may be a request or
+ * may be data, so it counts against "short": such a flow has no class.
  */
 #ifndef __STEER_FLOW_H
 #define __STEER_FLOW_H
@@ -27,7 +31,8 @@ struct flow {
 	u32 plan_generation; /* of the plan that @nic refers to, 0 before the first */
 	u16 served_on;	     /* the CPU of the last send or receive, counted from 1; 0 = none yet */
 	u16 arrived_on;	     /* the CPU on which its packets then arrived, counted the same way */
-	u8 direction;	     /* enum direction */
+	u8 direction : 2;    /* enum direction */
+	bool datagrams : 1;  /* not a stream: set at the first event */
 	u8 class;	     /* enum traffic_class, never MIXED */
 	u8 short_bursts;     /* in a row */
 	s8 nic;		     /* the NIC of the plan that napi and ifindex mean, or -1 */
@@ -45,6 +50,26 @@ _Static_assert(sizeof(struct flow) == 56, "one cache line");
 
 #define NIC_UNKNOWN ((u32) - 1)
 _Static_assert(MAX_NICS <= 128, "flow.nic is an s8");
+
+/* A datagram is that many times as large as its acknowledgement, or more. */
+#define ACK_RATIO 16
+
+/* A burst of datagrams is answered by @bytes: may one be the acknowledgement of the other? */
+static inline bool flow_may_acknowledge(const struct flow *f, u64 bytes)
+{
+	return f->datagrams &&
+	       (f->burst_bytes / ACK_RATIO >= bytes || bytes / ACK_RATIO >= f->burst_bytes);
+}
+
+/* End the burst in progress and count it against "short". */
+static inline void flow_doubt(struct flow *f)
+{
+	if (f->class == CLASS_SHORT && f->short_bursts)
+		f->short_bursts--;
+	if (f->class == CLASS_SHORT && !f->short_bursts)
+		f->class = CLASS_NONE;
+	f->burst_bytes = 0;
+}
 
 /* End the burst in progress and count it for or against "short". */
 static inline void flow_end_burst(struct flow *f, const struct class_settings *s)
@@ -68,7 +93,9 @@ static inline bool flow_account(struct flow *f, const struct class_settings *s, 
 	bool turned = f->direction != DIR_NONE && f->direction != direction;
 	bool idled = now > f->last_ns && now - f->last_ns > s->idle_gap_ns;
 
-	if (turned || idled)
+	if (turned && flow_may_acknowledge(f, bytes))
+		flow_doubt(f);
+	else if (turned || idled)
 		flow_end_burst(f, s);
 
 	f->direction = direction;

@@ -17,6 +17,7 @@
 /* include/linux/socket.h, include/linux/net.h; macros, so not in BTF */
 #define MSG_PEEK     0x02
 #define MSG_ERRQUEUE 0x2000
+#define SOCK_DGRAM   2
 
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -69,6 +70,8 @@ static __always_inline void account_traffic(struct traffic *t, struct flow *f, s
 {
 	u32 here = bpf_get_smp_processor_id() + 1;
 
+	if (f->direction == DIR_NONE)
+		f->datagrams = sk->sk_type == SOCK_DGRAM;
 	flow_find_nic(f, sk);
 	t->bytes = bytes;
 	t->now = now;
