@@ -152,6 +152,19 @@ pipe() {
 	done
 }
 
+# The second of these, while many threads wait that may use two CPUs only, and those are busy.
+bound() {
+	taskset 3 steer-bench contend --threads 200 --duration 3600 >/tmp/bound.out 2>/tmp/bound.err &
+	bound=$!
+	sleep 2
+	placement=any
+	for round in 1 2 3; do
+		spin $((seed * 7919 + round * 104729))
+		for loops in 1000 5000; do counted any/$round/$loops bench; done
+	done
+	kill $bound
+}
+
 bench() {
 	pinned=
 	[ $placement = any ] || pinned="taskset 1"
@@ -160,11 +173,17 @@ bench() {
 }
 
 spin $((seed * 7919))
-[ "$workload" = pipe ] || connect
+case $workload in
+pipe | bound) ;;
+*) connect ;;
+esac
 load
 for watcher in $(echo $watchers | tr , ' '); do $watcher; done
 [ -z "$bpf_stats" ] || echo 1 >/proc/sys/kernel/bpf_stats_enabled
-if [ "$workload" = pipe ]; then pipe; else counted $workload $workload; fi
+case $workload in
+pipe | bound) $workload ;;
+*) counted $workload $workload ;;
+esac
 for counters in interrupts softirqs stat vmstat schedstat net/dev net/snmp; do
 	echo "@@$counters"
 	cat /proc/$counters

@@ -46,6 +46,7 @@
 #include "place/power.bpf.h"
 #include "place/target.bpf.h"
 #include "queue/balance.bpf.h"
+#include "queue/bound.bpf.h"
 #include "queue/charge.bpf.h"
 #include "queue/limit.bpf.h"
 #include "queue/queue.bpf.h"
@@ -367,6 +368,8 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(steer_init)
 	err = init_pools();
 	if (!err)
 		err = init_queues();
+	if (!err)
+		err = init_bound();
 	if (!err)
 		err = init_cores();
 	return err ?: start_upkeep();

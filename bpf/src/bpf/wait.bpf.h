@@ -12,6 +12,7 @@
 #include "ground/subject.bpf.h"
 #include "place/free.bpf.h"
 #include "place/target.bpf.h"
+#include "queue/bound.bpf.h"
 #include "queue/queue.bpf.h"
 
 /* Where a thread waits: the queue, and a CPU that serves it. */
@@ -53,6 +54,18 @@ static bool resumes(const struct task_struct *p, const struct subject *s, s32 cp
 	       !neighbour_idles(p, cpu);
 }
 
+/* @p waits for @q's CPU and the others of its cache. */
+static void wait_under_cache(struct queue *q, struct task_struct *p, u64 now)
+{
+	s32 cpu = waits_bound(p, q->cpu, now);
+
+	q->dsq = DSQ_LLC | llc_of(q->cpu);
+	if (cpu < 0)
+		return;
+	q->cpu = cpu;
+	q->dsq = DSQ_CPU | cpu;
+}
+
 /* Placement or affinity name one CPU, a policy names a pool; other threads wait for a cache. */
 static void choose_queue(struct queue *q, struct task_struct *p, const struct subject *s, s32 cpu)
 {
@@ -80,7 +93,7 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 	}
 	q->cpu = any_free(p, cpu, s->now);
 	if (q->cpu >= 0) {
-		q->dsq = DSQ_LLC | llc_of(q->cpu);
+		wait_under_cache(q, p, s->now);
 		return;
 	}
 	/* all CPUs that it may use are claimed: unless it is short, those under the cache serve it

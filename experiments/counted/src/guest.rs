@@ -59,12 +59,12 @@ impl Packed {
         options.guest.check_one_nic("the deterministic tier")?;
         ensure!(
             options.scheduler != PINNED
-                || options.workload != Workload::Pipe && options.guest.shape.sockets > 1,
+                || !options.workload.is_pipe() && options.guest.shape.sockets > 1,
             "pinned puts long flows on the NIC's node and RPCs on another: choose a --workload with \
              traffic and a --shape with two nodes"
         );
         let mut programs = options.guest.programs()?;
-        if options.workload == Workload::Pipe {
+        if options.workload.is_pipe() {
             programs.push(tool::installed("perf", "run make setup")?);
         }
         check_scheduler(&options.scheduler, &programs)?;
@@ -166,7 +166,10 @@ impl Packed {
         let mut reports: BTreeMap<_, _> = match self.workload {
             Workload::Traffic | Workload::Rpcs => take(&["observe", "client"])?,
             Workload::Overload => take(&["observe", "client", "hogs", "nice-hogs"])?,
-            Workload::Pipe => [("pipe", serde_json::to_value(pipe::take(parts)?)?)].into(),
+            Workload::Pipe | Workload::Bound => {
+                let one = self.workload == Workload::Pipe;
+                [("pipe", serde_json::to_value(pipe::take(parts, one)?)?)].into()
+            }
         };
         if let Some(observe) = reports.get("observe") {
             let instructions = traffic::instructions(observe)?;

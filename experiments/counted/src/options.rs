@@ -62,10 +62,14 @@ pub enum Workload {
     Overload,
     /// Two processes that wake each other: the instructions of one loop, that is, two wake-ups.
     Pipe,
+    /// As pipe, while 200 threads wait that may use the first two CPUs only: what their waiting
+    /// costs the others.
+    Bound,
 }
 
 impl Word for Workload {
-    const ALL: &'static [Self] = &[Self::Traffic, Self::Rpcs, Self::Overload, Self::Pipe];
+    const ALL: &'static [Self] =
+        &[Self::Traffic, Self::Rpcs, Self::Overload, Self::Pipe, Self::Bound];
 
     fn word(self) -> &'static str {
         match self {
@@ -73,17 +77,23 @@ impl Word for Workload {
             Self::Rpcs => "rpcs",
             Self::Overload => "overload",
             Self::Pipe => "pipe",
+            Self::Bound => "bound",
         }
     }
 }
 
 impl Workload {
+    /// Does it count wake-ups without a network?
+    pub(super) fn is_pipe(self) -> bool {
+        matches!(self, Self::Pipe | Self::Bound)
+    }
+
     /// The reports to print without `--json`.
     pub(super) fn main_reports(self) -> &'static [&'static str] {
         match self {
             Self::Traffic | Self::Rpcs => &["observe", "instructions"],
             Self::Overload => &["hogs"],
-            Self::Pipe => &["pipe"],
+            Self::Pipe | Self::Bound => &["pipe"],
         }
     }
 }

@@ -22,8 +22,9 @@ pub(super) const WAKEUPS_PER_LOOP: f64 = 2.0;
 /// calls.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Pipe {
-    /// With both processes pinned to CPU 0.
-    one: Cost,
+    /// With both processes pinned to CPU 0. Not measured while that is busy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    one: Option<Cost>,
     /// With both processes wherever the scheduler puts them.
     any: Cost,
 }
@@ -40,8 +41,8 @@ struct Cost {
 /// Takes perf's outputs out of the parts.
 ///
 /// # Errors
-/// When one is missing, or was not printed by perf.
-pub(super) fn take(parts: &mut BTreeMap<String, String>) -> Result<Pipe> {
+/// When one is missing (those on one CPU unless `one`), or was not printed by perf.
+pub(super) fn take(parts: &mut BTreeMap<String, String>, one: bool) -> Result<Pipe> {
     let names: Vec<String> = parts.keys().filter(|name| name.starts_with(PART)).cloned().collect();
     // by placement and round: total times in µs, by number of loops
     let mut times: BTreeMap<(String, u32), BTreeMap<u32, f64>> = BTreeMap::new();
@@ -56,7 +57,8 @@ pub(super) fn take(parts: &mut BTreeMap<String, String>) -> Result<Pipe> {
         let total = each * f64::from(loops);
         times.entry((placement.to_owned(), round)).or_default().insert(loops, total);
     }
-    Ok(Pipe { one: cost("one", &times)?, any: cost("any", &times)? })
+    let one = one.then(|| cost("one", &times)).transpose()?;
+    Ok(Pipe { one, any: cost("any", &times)? })
 }
 
 /// Placement, round and number of loops of a bench.
@@ -120,16 +122,17 @@ mod tests {
     #[test]
     fn takes_out_what_starting_costs() {
         let mut parts = parts(&[8.0, 16.0, 12.0], &[40.0, 40.0, 40.0]);
-        let pipe = take(&mut parts).unwrap();
-        assert_eq!(pipe.one.rounds, [1000.0, 2000.0, 1500.0]);
-        assert_eq!((pipe.one.instructions, pipe.any.instructions), (1500.0, 5000.0));
+        let pipe = take(&mut parts, true).unwrap();
+        let one = pipe.one.unwrap();
+        assert_eq!(one.rounds, [1000.0, 2000.0, 1500.0]);
+        assert_eq!((one.instructions, pipe.any.instructions), (1500.0, 5000.0));
         assert_eq!(parts.into_keys().collect::<Vec<_>>(), ["stat"], "the others stay");
     }
 
     #[test]
     fn says_which_part_is_missing_or_wrong() {
         let message =
-            |parts: &mut BTreeMap<String, String>| format!("{:#}", take(parts).unwrap_err());
+            |parts: &mut BTreeMap<String, String>| format!("{:#}", take(parts, true).unwrap_err());
         assert!(message(&mut parts(&[8.0], &[])).contains("pipe/any did not run"));
         let mut short = parts(&[8.0], &[8.0]);
         short.remove("pipe/any/1/1000");

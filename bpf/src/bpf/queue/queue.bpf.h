@@ -78,30 +78,53 @@ static __always_inline bool requeue(struct bpf_iter_scx_dsq *it, struct task_str
 	return true;
 }
 
+/* At how many threads of a queue a CPU looks for one that it may run. */
+#define MOST_LOOKS 16
+
 /*
- * The virtual time of the first thread of @dsq, by the clock of @cpu's cache; or ~0. If @dsq is the
- * CPU's own, its clock is lifted first. Global, so that the verifier walks it once and not for each
- * caller.
+ * The virtual time, by @dsq's clock, of the first thread there that may run on @cpu; or one after
+ * all others. Global, so that the verifier walks it once and not for each caller.
+ */
+__weak __noinline u64 first_fitting(u64 dsq, s32 cpu)
+{
+	u64 vtime = clock_at(clock_of_queue(dsq, cpu))->vtime + (1ULL << 62);
+	struct task_struct *p;
+	u32 looked = 0;
+
+	bpf_for_each (scx_dsq, p, dsq, 0) {
+		if (++looked > MOST_LOOKS)
+			break;
+		if (!may_run_on(p, cpu))
+			continue;
+		vtime = p->scx.dsq_vtime;
+		break;
+	}
+	return vtime;
+}
+
+/*
+ * The virtual time of the first thread of @dsq that may run on @cpu, by the clock of @cpu's cache;
+ * ~0 if the queue is empty. If @dsq is the CPU's own, its clock is lifted first. Global, as
+ * first_fitting().
  */
 __weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
+	u64 vtime;
 
 	if (!p)
 		return ~0ULL;
 	if (kind_of(dsq) == DSQ_CPU)
 		lift_clock_for(cpu, p, ctx_of(p));
-	return vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, clock_of_queue(dsq, cpu));
+	vtime = may_run_on(p, cpu) ? p->scx.dsq_vtime : first_fitting(dsq, cpu);
+	return vtime_told_by(llc_of(cpu), vtime, clock_of_queue(dsq, cpu));
 }
 
-/* At how many threads of a queue a claimed CPU looks for one that it may run. */
-#define LEND_SCAN 16
-
 /*
- * For a claimed CPU: take the first thread of @dsq that is not short or has waited for too long.
- * Global, as head_vtime().
+ * Take the first thread of @dsq that may run on @cpu. If that is claimed, not a short-flow one,
+ * unless it has waited for too long. Global, as head_vtime().
  */
-__weak __noinline bool take_not_short(s32 cpu, u64 dsq, u64 now)
+__weak __noinline bool take_fitting(s32 cpu, u64 dsq, bool claimed, u64 now)
 {
 	struct task_struct *p;
 	u32 looked = 0;
@@ -110,14 +133,15 @@ __weak __noinline bool take_not_short(s32 cpu, u64 dsq, u64 now)
 		return false;
 	bpf_for_each (scx_dsq, p, dsq, 0) {
 		struct task_ctx *task = ctx_of(p);
-		bool overdue = task && now > task->queued_ns + place_settings.lend_after_ns;
+		bool avoids = claimed && task && task->queued_as == CLASS_SHORT;
 
-		if (++looked > LEND_SCAN)
+		if (++looked > MOST_LOOKS)
 			break;
-		if ((task && task->queued_as == CLASS_SHORT && !overdue) || !may_run_on(p, cpu))
+		if (!may_run_on(p, cpu) ||
+		    (avoids && now < task->queued_ns + place_settings.lend_after_ns))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
-			if (overdue && task->queued_as == CLASS_SHORT)
+			if (avoids)
 				count(CNT_SHORT_LENT);
 			return true;
 		}
@@ -125,10 +149,15 @@ __weak __noinline bool take_not_short(s32 cpu, u64 dsq, u64 now)
 	return false;
 }
 
-/* Take from @dsq, the queue of a cache. */
+/*
+ * Take from @dsq, the queue of a cache. The kernel's search walks past all threads that may not run
+ * here, under the queue's lock. At @cpu's own cache they are few (bound.bpf.h).
+ */
 static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
 {
-	return claimed ? take_not_short(cpu, dsq, now) : take(dsq);
+	if (claimed || dsq != (DSQ_LLC | llc_of(cpu)))
+		return take_fitting(cpu, dsq, claimed, now);
+	return take(dsq);
 }
 
 /*

@@ -112,5 +112,9 @@ fn workload(workload: Workload) -> &'static str {
         Workload::Pipe => {
             "Two processes that wake each other: the instructions of one loop, that is, two wake-ups"
         }
+        Workload::Bound => {
+            "As pipe, while 200 threads wait that may use the first two CPUs only: what their \
+             waiting costs the others"
+        }
     }
 }
