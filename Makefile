@@ -13,7 +13,7 @@ BENCH    := target/release/steer-bench
 PRICED   := target/priced
 QUICK    := target/quick.log
 
-.PHONY: help quick check demo test lab contracts kernel-6.12 priced priced-setup build packages \
+.PHONY: help quick check demo test lab contracts drivers kernel-6.12 priced priced-setup build packages \
 	packages-check packages-guest setup fmt clean
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo "make check  formatting and lints: before each commit"
 	@echo "make lab    the scheduler in a guest under traffic, about 5 minutes: after a change in bpf/ or scheduler/"
 	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
+	@echo "make drivers    the modes of host steering on each kind of network device, in a guest, about 3 minutes"
 	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 20 minutes"
 	@echo "make test   all tests, on both kernels, about 1 hour: before a release"
 	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, about 20 minutes"
@@ -56,6 +57,9 @@ kernel-6.12: build
 
 contracts: build
 	$(BENCH) lab contracts --json target/contracts.json
+
+drivers: build
+	$(BENCH) lab drivers --json target/drivers.json
 
 # The main comparison in the priced tier: the same work under all arms, at fixed rates.
 priced: build priced-setup
