@@ -30,6 +30,7 @@
  */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
+#include "bound.bpf.h"
 #include "ground/affinity.bpf.h"
 #include "ground/context.bpf.h"
 #include "ground/counters.bpf.h"
@@ -46,7 +47,6 @@
 #include "place/power.bpf.h"
 #include "place/target.bpf.h"
 #include "queue/balance.bpf.h"
-#include "queue/bound.bpf.h"
 #include "queue/charge.bpf.h"
 #include "queue/limit.bpf.h"
 #include "queue/queue.bpf.h"

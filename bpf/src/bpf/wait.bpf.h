@@ -4,6 +4,7 @@
 #define __STEER_WAIT_BPF_H
 
 #include <scx/common.bpf.h>
+#include "bound.bpf.h"
 #include "ground/affinity.bpf.h"
 #include "ground/cpu.bpf.h"
 #include "ground/idle.bpf.h"
@@ -12,7 +13,6 @@
 #include "ground/subject.bpf.h"
 #include "place/free.bpf.h"
 #include "place/target.bpf.h"
-#include "queue/bound.bpf.h"
 #include "queue/queue.bpf.h"
 
 /* Where a thread waits: the queue, and a CPU that serves it. */

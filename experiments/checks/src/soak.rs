@@ -24,8 +24,9 @@ pub struct SoakOptions {
     pub guest: GuestOptions,
 }
 
-/// For scx_steer to load again: the kernel's verification shares the CPUs with stress-ng.
-const RELOAD: Duration = Duration::from_secs(150);
+/// For scx_steer to load again: the kernel's verification shares the emulated CPUs with all that
+/// runs here, some of it real-time. It took 65 s on a quiet machine.
+const RELOAD: Duration = Duration::from_secs(300);
 
 /// What runs beside the traffic, by name: shell scripts that never end.
 const CHURN: [(&str, &str); 5] = [
