@@ -1,5 +1,5 @@
-//! Trials in a guest, without the A/B method: what a scheduler costs without traffic, and how
-//! soon placement adapts to a change.
+//! Trials in a guest, without the A/B method: what a scheduler costs without traffic, how soon
+//! placement adapts to a change, what host steering does to settings.
 
 pub mod adapt;
 pub mod drivers;

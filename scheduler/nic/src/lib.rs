@@ -20,6 +20,7 @@ mod load;
 mod order;
 mod pace;
 mod plan;
+mod proof;
 mod read;
 mod setting;
 mod state;
@@ -37,6 +38,7 @@ pub use live::Live;
 pub use load::Load;
 pub use pace::Pace;
 pub use plan::{HostState, Irqbalance, Mode, NicPlan, Options, Refusal, plan};
+pub use proof::{Proof, Rules};
 pub use setting::{Channels, Setting, Value, What, name};
 pub use state::{
     ChannelState, Coalesce, Feature, IrqState, NapiState, NicState, Pause, Rings, RxQueue, TxQueue,

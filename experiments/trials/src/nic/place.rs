@@ -292,6 +292,7 @@ mod tests {
     fn settings_of_queues_are_told_apart() {
         assert_eq!(Place::queue_of("rx-3 rps_cpus"), Some(3));
         assert_eq!(Place::queue_of("irq input.2"), Some(2));
+        assert_eq!(Place::queue_of("irq TxRx-3"), Some(3));
         assert_eq!(Place::queue_of("gro_flush_timeout"), None);
         assert_eq!(Place::queue_of("channels"), None);
         assert!(Place::exists("rx-0 rps_cpus", 1) && !Place::exists("tx-0 xps_cpus", 1));

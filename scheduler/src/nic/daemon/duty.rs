@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use log::{info, warn};
 use steer_nic::{
-    Error, Held, Journal, Judge, Live, Lock, Mode, Next, Options, Sample, Store, apply, plan,
+    Error, Held, Journal, Judge, Live, Lock, Mode, Next, Options, Proof, Rules, Sample, Store,
+    apply, plan,
 };
 use steer_policy::{NicWish, OnExit, ServingCores};
 use steer_topology::Machine;
@@ -22,6 +23,8 @@ use crate::nic::stops;
 
 /// A mode that could not be set is tried again after this time.
 const RETRY: Duration = Duration::from_secs(10);
+/// How often a driver is asked for its counters: some take milliseconds.
+const COUNT_EVERY: Duration = Duration::from_secs(10);
 
 /// Who looks after the NICs.
 pub(super) struct Duty {
@@ -33,6 +36,9 @@ pub(super) struct Duty {
     started: Instant,
     /// Of NICs with the mode `auto`.
     pub(super) judges: BTreeMap<String, Judge>,
+    /// Of NICs in the mode `arfs`.
+    pub(super) proofs: BTreeMap<String, Proof>,
+    counted: Option<Instant>,
     /// Of NICs whose number of cores follows the load.
     pub(super) followers: BTreeMap<String, Follower>,
     /// What went wrong with a NIC, and when.
@@ -53,6 +59,8 @@ impl Duty {
             keeper: Keeper::default(),
             started: Instant::now(),
             judges: BTreeMap::new(),
+            proofs: BTreeMap::new(),
+            counted: None,
             followers: BTreeMap::new(),
             troubles: BTreeMap::new(),
             journal: Journal::default(),
@@ -89,6 +97,7 @@ impl Duty {
         for (name, _) in nics.iter().filter(|(_, wish)| wish.mode == Mode::Auto) {
             self.judge(name, placed);
         }
+        self.verify(&nics);
         self.put_back_unwanted(&nics)?;
         self.troubles.retain(|name, _| nics.contains_key(name));
         for (name, wish) in &nics {
@@ -150,11 +159,33 @@ impl Duty {
         }
     }
 
+    /// Looks at the counters of NICs in the mode `arfs`: does it work?
+    fn verify(&mut self, nics: &BTreeMap<String, NicWish>) {
+        self.proofs.retain(|name, _| nics.get(name).is_some_and(|it| it.mode == Mode::Arfs));
+        if self.counted.is_some_and(|then| then.elapsed() < COUNT_EVERY) {
+            return;
+        }
+        self.counted = Some(Instant::now());
+        let in_force = self.journal.modes.iter().map(|held| &held.device.name);
+        for name in in_force.filter(|name| nics.get(*name).is_some_and(|it| it.mode == Mode::Arfs))
+        {
+            // a NIC that left is somebody else's trouble
+            let Ok(statistics) = self.live.statistics(name) else { continue };
+            let packets = self.live.attribute(name, "statistics/rx_packets");
+            let packets = packets.and_then(|packets| packets.trim().parse().ok()).unwrap_or(0);
+            let proof = self.proofs.entry(name.clone()).or_default();
+            if proof.step(self.started.elapsed(), Rules::counted(&statistics), packets) {
+                info!("NIC {name}, mode arfs: {}", proof.says());
+            }
+        }
+    }
+
     /// The mode to set for a wish, if any.
     fn resolve(&self, name: &str, wish: &NicWish) -> Option<(Mode, Options)> {
         let mode = match wish.mode {
             Mode::Auto if !self.judges.get(name)?.wants() => return None,
             Mode::Auto => Mode::Align,
+            Mode::Arfs if self.proofs.get(name).is_some_and(|proof| !proof.holds()) => Mode::Align,
             mode => mode,
         };
         let mut options = Options { cpus: wish.cpus.clone(), ..Options::default() };

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use steer_nic::Proof;
 use steer_policy::OnExit;
 
 use super::duty::Duty;
@@ -39,6 +40,8 @@ pub(crate) struct HostNic {
     cores: Option<usize>,
     /// What the mode `auto` knows.
     auto: Option<String>,
+    /// Whether the mode `arfs` works.
+    arfs: Option<String>,
     /// Why the mode is not in force.
     trouble: Option<String>,
     /// Settings that another program has changed since.
@@ -60,6 +63,7 @@ pub(super) fn of(wishes: &Wishes, duty: &Duty, trouble: Option<String>) -> HostS
             settings: changed.count(),
             cores: duty.followers.get(name).map(|follower| follower.pace.cores()),
             auto: duty.judges.get(name).map(|judge| judge.says().to_owned()),
+            arfs: duty.proofs.get(name).map(Proof::says),
             trouble: duty.troubles.get(name).map(|(trouble, _)| trouble.clone()),
             foreign: duty.foreign.get(name).cloned().unwrap_or_default(),
         }
@@ -79,8 +83,8 @@ impl HostStatus {
     pub(crate) fn write(&self, out: &mut String) -> Result<()> {
         for nic in &self.nics {
             write!(out, "host steering, NIC {}: {}", nic.name, nic.wanted)?;
-            match (&nic.mode, &nic.auto) {
-                (_, Some(auto)) => write!(out, " ({auto})")?,
+            match (&nic.mode, nic.auto.as_ref().or(nic.arfs.as_ref())) {
+                (_, Some(known)) => write!(out, " ({known})")?,
                 (None, None) => out.push_str(", not in force"),
                 (Some(_), None) => {}
             }
@@ -126,6 +130,7 @@ impl HostStatus {
             settings: 12,
             cores: None,
             auto: None,
+            arfs: None,
             trouble: None,
             foreign: Vec::new(),
         };
@@ -138,6 +143,11 @@ impl HostStatus {
                     auto: Some("align helps".into()),
                     cores: Some(2),
                     ..nic("eth2", Some("align"))
+                },
+                HostNic {
+                    wanted: "arfs".into(),
+                    arfs: Some("the NIC installs rules".into()),
+                    ..nic("eth3", Some("arfs"))
                 },
             ],
             reloads: 1,
