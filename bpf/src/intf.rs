@@ -1,6 +1,7 @@
 //! The Rust view of `src/bpf/intf.h` and `src/bpf/pure/`. bindgen generates it at build time.
 #![allow(missing_docs, non_camel_case_types, non_upper_case_globals, unreachable_pub)]
-#![allow(clippy::undocumented_unsafe_blocks)]
+// what bindgen makes of bit fields
+#![allow(clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks)]
 
 include!(concat!(env!("OUT_DIR"), "/intf.rs"));
 
