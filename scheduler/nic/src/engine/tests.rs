@@ -157,6 +157,7 @@ impl Trial {
             // To set what is set already is nothing.
             Event::ForeignChannels(queues) if self.model.state().rx.len() == queues as usize => {}
             Event::ForeignChannels(queues) => {
+                let (before, must) = (self.model.cells(), self.must.clone());
                 self.model.set_channels(queues);
                 let now = self.model.cells();
                 self.foreign(What::Channels, now[&What::Channels].clone());
@@ -169,7 +170,15 @@ impl Trial {
                     value.map(|value| self.must.entry(what).or_insert(value));
                 }
                 for (what, value) in now.into_iter().filter(|(what, _)| what.of_a_queue()) {
-                    self.foreign(what, value);
+                    let entry = self.journal().entry(&self.model.setting(what)).cloned();
+                    let ours = entry.is_some_and(|entry| entry.ours.contains(&value));
+                    match must.get(&what) {
+                        // neither by the channels nor by us, but by a CPU that went and came
+                        Some(must) if !ours && before.get(&what) == Some(&value) => {
+                            self.must.insert(what, must.clone());
+                        }
+                        _ => self.foreign(what, value),
+                    }
                 }
             }
             Event::Replace => {
