@@ -3,7 +3,7 @@
 # clock, which counts instructions, or for another program, so that the same seed gives the same
 # run. What was counted goes to the console, each part behind a line "@@name".
 # From the kernel's command line, through init: $seed, $scheduler (a program of /bin, default or
-# pinned), $workload (traffic, rpcs, overload or pipe), $watchers (stats, metrics and top, with
+# pinned), $workload (traffic, rpcs, overload, pipe or bound), $watchers (stats, metrics and top, with
 # commas between), $bpf_stats (anything: count what BPF programs cost).
 server=10.42.0.2
 long_rate=40Mbit

@@ -51,6 +51,11 @@ impl Proof {
         !matches!(self.0, State::Fails(..))
     }
 
+    /// Whether no further counts change what is known.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.0, State::Works)
+    }
+
     /// What is known, in words.
     pub fn says(&self) -> String {
         match self.0 {
@@ -120,6 +125,7 @@ mod tests {
         assert!(!proof.step(at(10), rules(5, 0), 10));
         assert!(proof.step(at(20), rules(6, 0), 20));
         assert!(!proof.step(at(500), rules(6, 0), 1 << 30));
+        assert!(proof.is_settled());
         assert_eq!((proof.holds(), proof.says().as_str()), (true, "the NIC installs rules"));
     }
 

@@ -164,13 +164,14 @@ impl Trial {
                 // Queues that come back when the channels go back have what another program had set,
                 // else what they had at first.
                 self.must.retain(|what, _| !what.of_a_queue());
-                for entry in self.journal().entries {
+                let journal = self.journal();
+                for entry in &journal.entries {
                     let what = entry.setting.what;
-                    let value = entry.foreign.or(entry.original);
+                    let value = entry.foreign.clone().or(entry.original.clone());
                     value.map(|value| self.must.entry(what).or_insert(value));
                 }
                 for (what, value) in now.into_iter().filter(|(what, _)| what.of_a_queue()) {
-                    let entry = self.journal().entry(&self.model.setting(what)).cloned();
+                    let entry = journal.entry(&self.model.setting(what));
                     let ours = entry.is_some_and(|entry| entry.ours.contains(&value));
                     match must.get(&what) {
                         // neither by the channels nor by us, but by a CPU that went and came

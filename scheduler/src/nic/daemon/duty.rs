@@ -169,6 +169,9 @@ impl Duty {
         let in_force = self.journal.modes.iter().map(|held| &held.device.name);
         for name in in_force.filter(|name| nics.get(*name).is_some_and(|it| it.mode == Mode::Arfs))
         {
+            if self.proofs.get(name).is_some_and(Proof::is_settled) {
+                continue;
+            }
             // a NIC that left is somebody else's trouble
             let Ok(statistics) = self.live.statistics(name) else { continue };
             let packets = self.live.attribute(name, "statistics/rx_packets");
