@@ -141,27 +141,27 @@ overload() {
 	done
 }
 
-# Two processes that wake each other, on one CPU and wherever the scheduler puts them. Each runs
-# with two lengths: their difference leaves out the cost of starting and ending.
-pipe() {
-	for round in 1 2 3 4 5; do
+# Two processes that wake each other, on one CPU or wherever the scheduler puts them. Each runs with
+# two lengths: their difference leaves out the cost of starting and ending.
+wakes() { # wakes ROUNDS PLACEMENT...
+	rounds=$1
+	shift
+	for round in $rounds; do
 		spin $((seed * 7919 + round * 104729))
 		for loops in 1000 5000; do
-			for placement in one any; do counted $placement/$round/$loops bench; done
+			for placement in "$@"; do counted $placement/$round/$loops bench; done
 		done
 	done
 }
+
+pipe() { wakes "1 2 3 4 5" one any; }
 
 # The second of these, while many threads wait that may use two CPUs only, and those are busy.
 bound() {
 	taskset 3 steer-bench contend --threads 200 --duration 3600 >/tmp/bound.out 2>/tmp/bound.err &
 	bound=$!
 	sleep 2
-	placement=any
-	for round in 1 2 3; do
-		spin $((seed * 7919 + round * 104729))
-		for loops in 1000 5000; do counted any/$round/$loops bench; done
-	done
+	wakes "1 2 3" any
 	kill $bound
 }
 
