@@ -257,8 +257,9 @@ fn devices_say_which_modes_they_cannot_have() {
     );
     const NO_FILTERS: &str = "takes no ntuple filters (fixed off)";
     const NOTHING: &str = "there is nothing to align";
+    const NO_PORT: &str = "there is none below this one";
     for (device, align, arfs, busy_poll) in [
-        ("br0", NOTHING, NO_FILTERS, ""),
+        ("br0", NO_PORT, NO_PORT, NO_PORT),
         ("tap0", NOTHING, NO_FILTERS, ""),
         ("br1", "name these instead: v1", "name these instead: v1", "name these instead: v1"),
         ("mv0", "name these instead: v0", "name these instead: v0", "name these instead: v0"),
