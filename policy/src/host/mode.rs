@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, VariantNames};
+use strum::{Display, EnumIter, EnumString, IntoEnumIterator, VariantNames};
 use toml::de::DeValue;
 
 use crate::rules::{Given, Refusal, Value, quote};
@@ -21,6 +21,7 @@ use crate::rules::{Given, Refusal, Value, quote};
     Deserialize,
     JsonSchema,
     Display,
+    EnumIter,
     VariantNames,
 )]
 #[serde(rename_all = "kebab-case")]
@@ -35,6 +36,8 @@ pub enum NicMode {
     Rfs,
     /// Packets put by the NIC on the queue of the CPU that reads them (accelerated RFS).
     Arfs,
+    /// `align`, and packets to the ports that policy files name go to the queues of their pools.
+    Rules,
     /// Interrupts wait while programs poll.
     BusyPoll,
     /// `align` if the scheduler's measurements show that it helps, on as many cores as the load
@@ -46,8 +49,7 @@ impl FromStr for NicMode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let modes = [Self::Keep, Self::Align, Self::Rfs, Self::Arfs, Self::BusyPoll, Self::Auto];
-        let found = modes.into_iter().find(|mode| mode.to_string() == text);
+        let found = Self::iter().find(|mode| mode.to_string() == text);
         found.ok_or_else(|| format!("no such mode; there are: {}", Self::VARIANTS.join(", ")))
     }
 }

@@ -8,7 +8,7 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{HostConfig, NicMode, NicWish};
+use super::{HostConfig, NicMode, NicWish, ServingCores};
 use crate::{
     files::Source,
     problem::{Problem, Severity},
@@ -98,6 +98,12 @@ fn nic(
     if read.mode == NicMode::Keep && table.len() > 1 {
         text.error(start, Some("mode"), "\"keep\" changes nothing: cpus and cores have no effect");
         text.problems.last_mut()?.severity = Severity::Warning;
+    }
+    if read.mode == NicMode::Rules && read.cores == ServingCores::ByLoad {
+        let why = "\"load\" has no effect with mode = \"rules\": pools say which cores serve";
+        text.error(start, Some("cores"), why);
+        text.problems.last_mut()?.severity = Severity::Warning;
+        read.cores = ServingCores::All;
     }
     Some((named.ok()?.as_str().to_owned(), read))
 }

@@ -40,9 +40,10 @@ fn problem(severity: Severity, at: Location, key: &str, message: String) -> Prob
 fn contradictions(rule: &Rule) -> impl Iterator<Item = (&'static str, Refusal)> {
     Contradiction::all(&rule.sets, &Settings::default())
         // If a rule sets only one bound of bursts, a broader rule may set the other. But a rule
-        // that sets `exclusive` must itself say which cores are exclusive.
+        // that sets `exclusive` or `ports` must itself say which cores it means.
         .filter(|found| {
-            found.keys[0] == "exclusive" || found.keys.iter().all(|key| rule.keys.contains_key(key))
+            ["exclusive", "ports"].contains(&found.keys[0])
+                || found.keys.iter().all(|key| rule.keys.contains_key(key))
         })
         .map(|found| (found.keys[0], found.refusal))
 }
@@ -64,7 +65,8 @@ fn without_effect(rule: &Rule) -> Vec<(&'static str, String)> {
             }
         }
     }
-    if sets.nic.is_some() && matches!(sets.pool, Some(Pool::Any | Pool::Cpus(_))) {
+    let places = matches!(sets.pool, Some(Pool::NicLocal | Pool::Remote)) || sets.ports.is_some();
+    if sets.nic.is_some() && sets.pool.is_some() && !places {
         found.push(("nic", "no effect: the pool of this rule does not depend on a NIC".into()));
     }
     if sets.steer == Some(Steer::Off) && matches!(sets.pool, Some(Pool::NicLocal | Pool::Remote)) {

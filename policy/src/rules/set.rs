@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{check::check, read::read, rule::Rule};
+use super::{check::check, read::read, rule::Rule, serves::outdone};
 use crate::{
     files::Files,
     problem::{Problem, Problems, Severity},
@@ -53,13 +53,14 @@ impl PolicySet {
             let at = rule.location();
             problems.push(Problem { at, severity: Severity::Error, field: None, message });
         }
-        let warnings = Problems::judge(problems)?;
+        let mut warnings = Problems::judge(problems)?;
         // The sort is stable, so of equals the later one comes first.
         rules.reverse();
         rules.sort_by_cached_key(|rule| {
             let process = rule.process.as_ref().map(|process| process.specificity());
             Reverse((rule.cgroup.specificity(), process))
         });
+        warnings.extend(outdone(&rules));
         let files = files.sources.iter().map(|source| source.name.clone()).collect();
         Ok(Self { rules, files, warnings })
     }

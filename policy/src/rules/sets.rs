@@ -6,7 +6,9 @@ use serde::Serialize;
 
 use super::{
     refusal::Refusal,
-    values::{Bytes, Class, Cores, Given, Granularity, Latency, NicName, Pool, Steer, Time, Value},
+    values::{
+        Bytes, Class, Cores, Given, Granularity, Latency, NicName, Pool, Ports, Steer, Time, Value,
+    },
 };
 use crate::{Classification, Settings, SettingsError};
 
@@ -78,6 +80,9 @@ sets! {
     /// The network interface for `nic-local` and `remote`. Default: the one that a thread's packets
     /// come through.
     "nic" nic: NicName,
+    /// Ports that the threads serve, as in `["tcp/80", "udp/443"]`. In the NIC mode `rules`, packets
+    /// to these ports arrive on the CPUs of the rule's `pool`, which it needs.
+    "ports" ports: Ports,
     /// Whether other threads stay off the cores of `pool` or `reserve`, even while they are idle.
     /// Needs one of these keys in the same rule. Default `false`.
     "exclusive" exclusive: bool,
@@ -92,7 +97,7 @@ sets! {
 }
 
 impl Sets {
-    /// The defaults. `pool` and `nic` have none: class and traffic decide.
+    /// The defaults. `pool`, `nic` and `ports` have none: class and traffic decide.
     pub(crate) fn defaults(settings: &Settings) -> Self {
         let c = &settings.classification;
         Self {
@@ -104,6 +109,7 @@ impl Sets {
             granularity: Some(Granularity::default()),
             pool: None,
             nic: None,
+            ports: None,
             exclusive: Some(false),
             reserve: Some(Cores::default()),
             steer: Some(Steer::default()),

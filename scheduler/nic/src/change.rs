@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use crate::ethtool::rss::even;
+use crate::ethtool::rss::{blocks, even};
 use crate::order;
+use crate::queues::Queues;
+use crate::rule::Match;
 use crate::setting::{Channels, Setting, Value, What};
 use crate::state::{NapiState, NicState};
 
@@ -62,6 +64,14 @@ fn shell(state: &NicState, what: What, value: &Value) -> String {
         (What::Channels, Value::Channels(channels)) => set_channels(name, *channels),
         (What::RssTable, Value::Table(table)) => set_table(name, table),
         (What::Ntuple, _) => format!("ethtool -K {name} ntuple {value}"),
+        (What::RssContext(queues), Value::Switch(true)) => {
+            format!("ethtool -X {name} context new {}", weights(queues))
+        }
+        (What::RssContext(queues), _) => format!(
+            "# ethtool -x {name} context N shows which has the queues {queues}: ethtool -X {name} \
+             context N delete"
+        ),
+        (What::Rule(packets), Value::Queues(queues)) => rule(name, packets, *queues),
         (What::IrqbalanceBan(queue), Value::Switch(on)) => {
             let irq = irq(queue).map_or("of a queue to come".into(), |irq| irq.to_string());
             let leave = if *on { "leave IRQ" } else { "take back IRQ" };
@@ -102,9 +112,30 @@ fn set_channels(name: &str, Channels { rx, tx, combined, .. }: Channels) -> Stri
 
 fn set_table(name: &str, table: &[u32]) -> String {
     let queues = table.iter().max().map_or(1, |last| last + 1);
-    match even(table.len(), queues) == table {
-        true => format!("ethtool -X {name} equal {queues}"),
-        false => format!("# no tool writes the RSS table that {name} had: scx_steer nic restore"),
+    let used: Queues = table.iter().copied().collect();
+    if even(table.len(), queues) == table {
+        format!("ethtool -X {name} equal {queues}")
+    } else if blocks(table.len(), used) == table {
+        format!("ethtool -X {name} {}", weights(used))
+    } else {
+        format!("# no tool writes the RSS table that {name} had: scx_steer nic restore")
+    }
+}
+
+/// Equal weights for some queues and none for others, as ethtool takes them.
+fn weights(queues: Queues) -> String {
+    let last = queues.iter().last().unwrap_or_default();
+    let weight = |queue| u32::from(queues.iter().any(|it| it == queue)).to_string();
+    format!("weight {}", (0..=last).map(weight).collect::<Vec<_>>().join(" "))
+}
+
+fn rule(name: &str, packets: Match, queues: Queues) -> String {
+    let rule =
+        format!("ethtool -N {name} flow-type {} dst-port {}", packets.flow_type(), packets.port.number);
+    match queues.len() {
+        0 => format!("# ethtool -n {name} shows the rule for {packets}: ethtool -N {name} delete ID"),
+        1 => format!("{rule} queue {queues}"),
+        _ => format!("{rule} context N  # the one of the queues {queues}"),
     }
 }
 

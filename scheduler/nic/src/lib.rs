@@ -21,7 +21,9 @@ mod order;
 mod pace;
 mod plan;
 mod proof;
+mod queues;
 mod read;
+mod rule;
 mod setting;
 mod state;
 mod threads;
@@ -39,6 +41,8 @@ pub use load::Load;
 pub use pace::Pace;
 pub use plan::{HostState, Irqbalance, Mode, NicPlan, Options, Refusal, plan};
 pub use proof::{Proof, Rules};
+pub use queues::Queues;
+pub use rule::{Match, PortRule};
 pub use setting::{Channels, Setting, Value, What, name};
 pub use state::{
     ChannelState, Coalesce, Feature, IrqState, NapiState, NicState, Pause, Rings, RxQueue, TxQueue,

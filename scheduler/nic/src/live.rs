@@ -14,6 +14,8 @@ use crate::ethtool::{Ethtool, if_supported};
 use crate::files;
 use crate::irqbalance;
 use crate::kernel::Kernel;
+use crate::queues::Queues;
+use crate::rule::{Match, PortRule};
 use crate::setting::{Setting, Value, What};
 use crate::threads;
 
@@ -67,6 +69,13 @@ impl Live {
                 let feature = if_supported(ethtool.ntuple(&interface))?.flatten();
                 feature.map(|feature| Value::Switch(feature.on))
             }
+            What::RssContext(queues) => if_supported(ethtool.rss_contexts(&interface))?
+                .flatten()
+                .map(|all| Value::Switch(all.iter().any(|(_, its)| *its == queues))),
+            What::Rule(packets) => match if_supported(ethtool.port_rules(&interface))? {
+                Some(rules) => Some(Value::Queues(queues_of(&rules, packets)?)),
+                None => None,
+            },
             What::IrqAffinity(queue) => match irq(&interface, queue)? {
                 Some(irq) => affinity(&self.root, irq.number)?.map(Value::Cpus),
                 None => None,
@@ -107,6 +116,12 @@ impl Live {
                 self.ethtool.set_rss_table(&interface, table, queues.unwrap_or(0))
             }
             (What::Ntuple, Value::Switch(on)) => self.ethtool.set_ntuple(&interface, *on),
+            (What::RssContext(queues), Value::Switch(on)) => {
+                self.ethtool.set_context(&interface, queues, *on)
+            }
+            (What::Rule(packets), Value::Queues(queues)) => {
+                self.ethtool.set_port_rule(&interface, packets, *queues)
+            }
             (What::IrqAffinity(queue), Value::Cpus(cpus)) => {
                 let irq = irq(&interface, queue)?.ok_or_else(absent)?;
                 write(&files::affinity_path(&self.root, irq.number), &cpus.to_string())
@@ -225,6 +240,14 @@ fn irq(interface: &str, queue: QueueRef) -> io::Result<Option<Irq>> {
 fn affinity(root: &Path, irq: u32) -> io::Result<Option<CpuSet>> {
     let text = files::text(&files::affinity_path(root, irq))?;
     text.map(|text| text.parse().map_err(io::Error::other)).transpose()
+}
+
+/// Where the rule for some packets sends them; nowhere if there is none.
+fn queues_of(rules: &[PortRule], packets: Match) -> io::Result<Queues> {
+    match rules.iter().find(|rule| rule.packets == packets) {
+        None => Ok(Queues::default()),
+        Some(rule) => rule.queues.ok_or_else(|| io::Error::other("it is not for queues")),
+    }
 }
 
 /// The NAPI context of a receive queue.

@@ -34,6 +34,9 @@ impl Live {
         let is_tun = self.attribute(name, "tun_flags").is_some();
         let channels = if_supported(ethtool.channels(name)).map_err(fault)?.filter(|_| !is_tun);
         let table = if_supported(ethtool.rss_table(name)).map_err(fault)?;
+        let rules = if_supported(ethtool.rule_count(name)).map_err(fault)?;
+        let port_rules = if_supported(ethtool.port_rules(name)).map_err(fault)?;
+        let contexts = if_supported(ethtool.rss_contexts(name)).map_err(fault)?.flatten();
         Ok(NicState {
             driver: nic.and_then(|nic| nic.driver.clone()),
             operstate: self.attribute(name, "operstate"),
@@ -45,7 +48,9 @@ impl Live {
             below: self.below(name),
             rss_table: table.filter(|table| !table.is_empty()),
             ntuple: if_supported(ethtool.ntuple(name)).map_err(fault)?.flatten(),
-            rules: if_supported(ethtool.rule_count(name)).map_err(fault)?,
+            rules,
+            port_rules: port_rules.unwrap_or_default(),
+            rss_contexts: contexts.map(|all| all.into_iter().map(|(_, queues)| queues).collect()),
             rings: if_supported(ethtool.rings(name)).map_err(fault)?,
             coalesce: if_supported(ethtool.coalesce(name)).map_err(fault)?,
             defer_hard_irqs: self.number(name, What::DeviceDefer).map_err(fault)?,

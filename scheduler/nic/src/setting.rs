@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use steer_topology::{CpuSet, Direction, QueueRef};
 
 use crate::device::Device;
+use crate::queues::Queues;
+use crate::rule::Match;
 
 /// One setting of the host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,6 +29,11 @@ pub enum What {
     RssTable,
     /// Whether the device takes ntuple rules.
     Ntuple,
+    /// A further RSS context, whose table has these queues. The kernel numbers contexts as it likes,
+    /// so the queues tell them apart.
+    RssContext(Queues),
+    /// The ntuple rule for these packets.
+    Rule(Match),
     /// Whether irqbalance leaves the interrupt of a queue alone.
     IrqbalanceBan(QueueRef),
     /// The CPUs that the interrupt of a queue may go to.
@@ -67,6 +74,8 @@ pub enum Value {
     Channels(Channels),
     /// A receive queue for each hash value.
     Table(Vec<u32>),
+    /// The receive queues that a rule sends packets to; none: there is no such rule.
+    Queues(Queues),
 }
 
 /// Channels of each kind, as ethtool counts them.
@@ -99,7 +108,13 @@ impl What {
     pub fn of_a_queue(&self) -> bool {
         !matches!(
             self,
-            What::Channels | What::Ntuple | What::SockFlows | What::DeviceDefer | What::DeviceFlush
+            What::Channels
+                | What::Ntuple
+                | What::RssContext(_)
+                | What::Rule(_)
+                | What::SockFlows
+                | What::DeviceDefer
+                | What::DeviceFlush
         )
     }
 }
@@ -119,6 +134,8 @@ impl fmt::Display for What {
             What::Channels => f.write_str("channels"),
             What::RssTable => f.write_str("RSS table"),
             What::Ntuple => f.write_str("ntuple filters"),
+            What::RssContext(queues) => write!(f, "RSS context of queues {queues}"),
+            What::Rule(packets) => write!(f, "rule for {packets}"),
             What::IrqbalanceBan(queue) => write!(f, "{} irqbalance ban", name(queue)),
             What::IrqAffinity(queue) => write!(f, "{} IRQ affinity", name(queue)),
             What::Xps(queue) => write!(f, "tx-{queue} XPS"),
@@ -157,6 +174,9 @@ impl fmt::Display for Value {
                 let list: CpuSet = queues.into_iter().copied().collect();
                 write!(f, "{} entries over queues {list}", table.len())
             }
+            Value::Queues(queues) if queues.is_empty() => f.write_str("no rule"),
+            Value::Queues(queues) if queues.len() == 1 => write!(f, "queue {queues}"),
+            Value::Queues(queues) => write!(f, "queues {queues}"),
         }
     }
 }

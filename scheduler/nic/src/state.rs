@@ -7,6 +7,8 @@ use crate::device::Device;
 pub use crate::ethtool::features::Feature;
 pub use crate::ethtool::pause::Pause;
 pub use crate::ethtool::rings::{Coalesce, Rings};
+use crate::queues::Queues;
+use crate::rule::PortRule;
 use crate::setting::Channels;
 
 /// The settings of one moment.
@@ -38,6 +40,12 @@ pub struct NicState {
     pub ntuple: Option<Feature>,
     /// How many ntuple rules there are.
     pub rules: Option<u32>,
+    /// Those of them for all packets to a port.
+    #[serde(default)]
+    pub port_rules: Vec<PortRule>,
+    /// The queues of each further RSS context; `None` if it can have none.
+    #[serde(default)]
+    pub rss_contexts: Option<Vec<Queues>>,
     /// Ring sizes.
     pub rings: Option<Rings>,
     /// Interrupt coalescing.

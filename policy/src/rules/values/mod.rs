@@ -4,6 +4,7 @@ mod cores;
 mod given;
 mod nic_name;
 mod pool;
+mod ports;
 mod units;
 
 use schemars::JsonSchema;
@@ -17,6 +18,7 @@ pub use cores::Cores;
 pub(crate) use given::{Given, Value};
 pub use nic_name::NicName;
 pub use pool::Pool;
+pub use ports::{Port, Ports, Protocol};
 pub use units::{Bytes, Time};
 
 /// The class of the threads.

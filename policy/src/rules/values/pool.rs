@@ -3,7 +3,7 @@
 use std::{borrow::Cow, fmt};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use steer_topology::{CpuSet, ParseCpuSetError};
 
 use super::given::{Given, Value, quoted, unknown};
@@ -35,10 +35,13 @@ impl fmt::Display for Pool {
     }
 }
 
-impl Value for Pool {
-    fn read(given: &Given<'_>) -> Result<Self, Refusal> {
-        let allowed = format!("{} or a list of CPUs as in \"0-3,8\"", quoted(&POOLS));
-        let text = given.string(&allowed)?;
+impl Pool {
+    fn allowed() -> String {
+        format!("{} or a list of CPUs as in \"0-3,8\"", quoted(&POOLS))
+    }
+
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        let allowed = Self::allowed();
         match POOLS.iter().position(|name| *name == text) {
             Some(0) => return Ok(Self::NicLocal),
             Some(1) => return Ok(Self::Remote),
@@ -58,9 +61,21 @@ impl Value for Pool {
     }
 }
 
+impl Value for Pool {
+    fn read(given: &Given<'_>) -> Result<Self, Refusal> {
+        Self::parse(given.string(&Self::allowed())?)
+    }
+}
+
 impl Serialize for Pool {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

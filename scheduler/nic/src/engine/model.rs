@@ -14,6 +14,8 @@ use crate::ethtool::rss::even;
 use crate::kernel::Kernel;
 use crate::plan::tests::{nic, pair};
 use crate::plan::{HostState, Irqbalance};
+use crate::queues::Queues;
+use crate::rule::PortRule;
 use crate::setting::{Channels, Setting, Value, What};
 use crate::state::NicState;
 
@@ -103,9 +105,32 @@ impl Model {
         self.cells.borrow().clone()
     }
 
-    /// Another program writes.
+    /// Another program writes. What is off leaves no trace.
     pub(super) fn write(&self, what: What, value: Value) {
-        self.cells.borrow_mut().insert(what, value);
+        match is_nothing(what, &value) {
+            true => self.cells.borrow_mut().remove(&what),
+            false => self.cells.borrow_mut().insert(what, value),
+        };
+    }
+
+    /// The queues that rules and further RSS contexts name.
+    pub(super) fn named(&self) -> Vec<Queues> {
+        let of = |(what, value): (&What, &Value)| match (what, value) {
+            (What::RssContext(queues), _) | (_, Value::Queues(queues)) => Some(*queues),
+            _ => None,
+        };
+        self.cells.borrow().iter().filter_map(of).collect()
+    }
+
+    /// Whether the kernel lets a device have so few queues.
+    pub(super) fn allows(&self, queues: u32) -> bool {
+        self.named().iter().all(|named| named.iter().all(|queue| queue < queues))
+    }
+
+    /// Whether a rule uses an RSS context.
+    pub(super) fn is_used(&self, what: What) -> bool {
+        let What::RssContext(queues) = what else { return false };
+        self.cells.borrow().values().any(|value| *value == Value::Queues(queues))
     }
 
     pub(super) fn state(&self) -> NicState {
@@ -139,6 +164,19 @@ impl Model {
         }
         let Value::Table(table) = &cells[&What::RssTable] else { panic!("of another kind") };
         state.rss_table = Some(table.clone());
+        state.rss_contexts = Some(Vec::new());
+        for (what, value) in cells.iter() {
+            match (what, value) {
+                (What::RssContext(queues), _) => {
+                    state.rss_contexts.get_or_insert_default().push(*queues);
+                }
+                (What::Rule(packets), Value::Queues(queues)) => {
+                    let (packets, queues) = (*packets, Some(*queues));
+                    state.port_rules.push(PortRule { packets, queues });
+                }
+                _ => {}
+            }
+        }
         state.ntuple.as_mut().unwrap().on = cells[&What::Ntuple] == Value::Switch(true);
         state
     }
@@ -155,17 +193,38 @@ impl Model {
 
 impl Kernel for Model {
     fn get(&self, setting: &Setting) -> Result<Option<Value>, Fault> {
-        Ok(self.cells.borrow().get(&setting.what).filter(|_| self.is_here(setting)).cloned())
+        if !self.is_here(setting) {
+            return Ok(None);
+        }
+        Ok(self.cells.borrow().get(&setting.what).cloned().or(match setting.what {
+            What::RssContext(_) => Some(Value::Switch(false)),
+            What::Rule(_) => Some(Value::Queues(Queues::default())),
+            _ => None,
+        }))
     }
 
     fn set(&self, setting: &Setting, value: &Value) -> Result<(), Fault> {
         let errno =
             |errno| Fault::new(format!("set {setting}"), io::Error::from_raw_os_error(errno));
-        if !self.is_here(setting) || !self.cells.borrow().contains_key(&setting.what) {
+        if self.get(setting)?.is_none() {
             return Err(errno(libc::ENODEV));
         }
         let queues = self.state().channels.unwrap().now.combined;
         match value {
+            // rules and contexts name queues in use, and a rule names a context that is there
+            Value::Queues(named) if named.iter().any(|queue| queue >= queues) => {
+                return Err(errno(libc::EINVAL));
+            }
+            Value::Queues(named)
+                if named.len() > 1
+                    && !self.cells.borrow().contains_key(&What::RssContext(*named)) =>
+            {
+                return Err(errno(libc::ENOENT));
+            }
+            Value::Switch(false) if self.is_used(setting.what) => return Err(errno(libc::EBUSY)),
+            Value::Channels(channels) if !self.allows(channels.combined) => {
+                return Err(errno(libc::EINVAL));
+            }
             // the kernel refuses a table that names queues not in use, and to take queues from one
             Value::Table(table) if table.iter().any(|queue| *queue >= queues) => {
                 return Err(errno(libc::EINVAL));
@@ -203,6 +262,15 @@ impl Kernel for Model {
 
     fn is_model(&self) -> bool {
         true
+    }
+}
+
+/// Whether a device with this value of a setting is as one without the setting.
+pub(super) fn is_nothing(what: What, value: &Value) -> bool {
+    match what {
+        What::RssContext(_) => *value == Value::Switch(false),
+        What::Rule(_) => *value == Value::Queues(Queues::default()),
+        _ => false,
     }
 }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::model::{MAX, Model, queue_of};
+use super::model::{MAX, Model, is_nothing, queue_of};
 use super::*;
 use crate::change::Change;
 use crate::journal::Found;
 use crate::plan::tests::machine;
 use crate::plan::{Mode, Options, plan};
+use steer_policy::{Pool, Port, PortPool, Protocol};
 
 /// What happens in a trial.
 #[derive(Clone, Debug)]
@@ -32,7 +33,13 @@ enum Event {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let mode = prop::sample::select(vec![Mode::Align, Mode::Rfs, Mode::Arfs, Mode::BusyPoll]);
+    let mode = prop::sample::select(vec![
+        Mode::Align,
+        Mode::Rfs,
+        Mode::Arfs,
+        Mode::Rules,
+        Mode::BusyPoll,
+    ]);
     let stop = prop::option::of((prop::sample::select(vec![Stop::Fail, Stop::Die]), 1u32..60));
     prop_oneof![
         6 => (mode, 1..5usize, stop.clone()).prop_map(|(mode, cores, stop)| Event::Apply(mode, cores, stop)),
@@ -42,6 +49,17 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Replace),
         1 => Just(Event::Reboot),
         1 => prop::sample::select(vec![8, 10, 3]).prop_map(Event::Hotplug),
+    ]
+}
+
+/// Ports of an exclusive pool near the NIC, of a pool that overlaps it, and of one far from it.
+fn ports() -> Vec<PortPool> {
+    let pool = |cpus: &str| Pool::Cpus(cpus.parse().unwrap());
+    let port = |protocol, number| Port { protocol, number };
+    vec![
+        PortPool { port: port(Protocol::Tcp, 443), pool: pool("8-11"), exclusive: true },
+        PortPool { port: port(Protocol::Udp, 443), pool: pool("10-13"), exclusive: false },
+        PortPool { port: port(Protocol::Tcp, 80), pool: Pool::Remote, exclusive: false },
     ]
 }
 
@@ -76,9 +94,11 @@ impl Trial {
     }
 
     fn apply(&mut self, mode: Mode, cores: usize, stop: Option<(Stop, u32)>) {
-        let options = Options { cores: Some(cores), ..Options::default() };
+        let options = Options { cores: Some(cores), ports: ports(), ..Options::default() };
         let (state, host) = (self.model.state(), self.model.host());
-        let changes = plan(&machine(), &state, &host, mode, &options).unwrap().changes;
+        // pools that take every queue are refused
+        let Ok(planned) = plan(&machine(), &state, &host, mode, &options) else { return };
+        let changes = planned.changes;
         let before = self.model.cells();
         let mut hook = |step| stop.filter(|(_, at)| *at == step).map_or(Stop::Go, |(stop, _)| stop);
         let result = apply(&self.model, &self.store(), &changes, &[], &mut Steps::with(&mut hook));
@@ -96,7 +116,8 @@ impl Trial {
     fn check_applied(&self, changes: &[Change], before: &BTreeMap<What, Value>) {
         let now = self.model.cells();
         for change in changes {
-            assert_eq!(now[&change.setting.what], change.new, "{}", change.setting);
+            let now = self.model.get(&change.setting).unwrap();
+            assert_eq!(now.as_ref(), Some(&change.new), "{}", change.setting);
         }
         let planned = |what: &What| changes.iter().any(|change| change.setting.what == *what);
         for (what, value) in before.iter().filter(|(what, _)| !planned(what)) {
@@ -129,7 +150,8 @@ impl Trial {
     fn must(&self) -> BTreeMap<What, Value> {
         let Value::Channels(channels) = &self.must[&What::Channels] else { panic!("other") };
         let there = |what: &What| queue_of(*what).is_none_or(|queue| queue < channels.combined);
-        self.must.clone().into_iter().filter(|(what, _)| there(what)).collect()
+        let there = |what: &What, value: &Value| there(what) && !is_nothing(*what, value);
+        self.must.clone().into_iter().filter(|(what, value)| there(what, value)).collect()
     }
 
     fn happen(&mut self, event: Event) {
@@ -148,14 +170,18 @@ impl Trial {
                 let what = **which.get(&writable);
                 let value = match cells[&what] {
                     Value::Cpus(_) => Value::Cpus([number as u32 % 16].into_iter().collect()),
+                    // the kernel keeps a context that a rule uses
+                    Value::Switch(_) if self.model.is_used(what) => return,
                     Value::Switch(on) => Value::Switch(!on),
+                    Value::Queues(_) => Value::Queues((number % 2..1).map(|_| 0).collect()),
                     _ => Value::Number(number),
                 };
                 self.model.write(what, value.clone());
                 self.foreign(what, value);
             }
             // To set what is set already is nothing.
-            Event::ForeignChannels(queues) if self.model.state().rx.len() == queues as usize => {}
+            Event::ForeignChannels(queues)
+                if self.model.state().rx.len() == queues as usize || !self.model.allows(queues) => {}
             Event::ForeignChannels(queues) => {
                 let (before, must) = (self.model.cells(), self.must.clone());
                 self.model.set_channels(queues);

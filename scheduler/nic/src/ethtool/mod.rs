@@ -2,7 +2,10 @@
 //! since 5.6, RSS tables to write since 6.17). Requests are rows of 32-bit words.
 
 pub(crate) mod channels;
+pub(crate) mod contexts;
 pub(crate) mod features;
+#[cfg(test)]
+mod layout_tests;
 pub(crate) mod pause;
 pub(crate) mod rings;
 pub(crate) mod rss;

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::Ethtool;
+use crate::queues::Queues;
 
 const GET: u32 = 0x38;
 const SET: u32 = 0x39;
@@ -38,4 +39,11 @@ impl Ethtool {
 /// An even spread, as drivers make it (`ethtool_rxfh_indir_default`).
 pub(crate) fn even(entries: usize, queues: u32) -> Vec<u32> {
     (0..queues.max(1)).cycle().take(entries).collect()
+}
+
+/// An even spread over some queues, as the command ethtool makes it with equal weights.
+pub(crate) fn blocks(entries: usize, queues: Queues) -> Vec<u32> {
+    let queues: Vec<u32> = queues.iter().collect();
+    let share = |entry| queues.get(entry * queues.len() / entries).copied();
+    (0..entries).filter_map(share).collect()
 }

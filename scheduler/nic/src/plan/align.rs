@@ -8,7 +8,8 @@ use steer_topology::{CpuSet, Direction, Machine, QueueRef};
 use super::serving::Serving;
 use super::{Draft, Irqbalance};
 use crate::change::Change;
-use crate::ethtool::rss::even;
+use crate::ethtool::rss::{blocks, even};
+use crate::queues::Queues;
 use crate::setting::{Value, What, name};
 
 impl Draft<'_> {
@@ -29,15 +30,17 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// RSS over all queues in use, evenly.
+    /// RSS over all queues in use, evenly; but not over those that only some ports have.
     fn spread_hash(&mut self, serving: &Serving) {
         let Some(table) = &self.state.rss_table else { return };
         let queues = serving.cpus.len() as u32;
-        let wanted = even(table.len(), queues);
-        let used: BTreeSet<u32> = table.iter().copied().collect();
-        if self.changes_channels() || !used.iter().copied().eq(0..queues.min(table.len() as u32)) {
+        let (wanted, why) = match serving.hashed.len() == queues.min(Queues::MAX) {
+            true => (even(table.len(), queues), "every queue in use gets its share of flows"),
+            false => (blocks(table.len(), serving.hashed), "the other queues are kept for ports"),
+        };
+        let used = |table: &[u32]| table.iter().copied().collect::<BTreeSet<u32>>();
+        if self.changes_channels() || used(table) != used(&wanted) {
             let (old, new) = (Value::Table(table.clone()), Value::Table(wanted));
-            let why = "every queue in use gets its share of flows";
             self.changes.push(Change::new(self.state, What::RssTable, Some(old), new, why));
         }
     }

@@ -37,24 +37,29 @@ impl Draft<'_> {
     /// Accelerated RFS: the kernel gives the NIC a rule for each flow. Whether the NIC takes any
     /// shows only under traffic.
     pub(super) fn arfs(&mut self, machine: &Machine, serving: &Serving) -> Result<(), String> {
+        self.take_ntuple("the NIC takes a rule for each flow")
+            .map_err(|why| format!("{why}; the mode rfs does the same in software"))?;
+        self.no_rps(serving);
+        self.follow(machine, serving)
+    }
+
+    /// Switches ntuple filters on.
+    ///
+    /// # Errors
+    /// The device cannot have any.
+    pub(super) fn take_ntuple(&mut self, why: &str) -> Result<(), String> {
         match self.state.ntuple {
             None => return Err("its driver knows no ntuple filters".into()),
             Some(it) if it.fixed && !it.on => {
-                return Err(
-                    "its driver takes no ntuple filters (fixed off); the mode rfs does the \
-                            same in software"
-                        .into(),
-                );
+                return Err("its driver takes no ntuple filters (fixed off)".into());
             }
             Some(it) if !it.on => {
                 let (old, new) = (Some(Value::Switch(false)), Value::Switch(true));
-                let why = "the NIC takes a rule for each flow";
                 self.changes.push(Change::new(self.state, What::Ntuple, old, new, why));
             }
             Some(_) => {}
         }
-        self.no_rps(serving);
-        self.follow(machine, serving)
+        Ok(())
     }
 
     /// The tables of the host and of each receive queue.

@@ -4,12 +4,14 @@
 mod align;
 mod busy_poll;
 mod flows;
+mod rules;
 mod serving;
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 pub use steer_policy::NicMode as Mode;
+use steer_policy::PortPool;
 use steer_topology::{CpuSet, Machine};
 
 use crate::change::Change;
@@ -30,6 +32,9 @@ pub struct Options {
     /// channels are those for all of them, as a change of channels disturbs traffic.
     #[serde(default)]
     pub active: Option<usize>,
+    /// Where packets to some ports belong, in the mode `rules`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortPool>,
 }
 
 /// Settings that all devices share.
@@ -102,12 +107,22 @@ pub fn plan(
     }
     let mut draft = Draft { state, host, changes: Vec::new(), notes: Vec::new() };
     if mode != Mode::Keep {
-        let serving = Serving::choose(machine, state, options).map_err(refuse)?;
+        let served = match mode {
+            Mode::Rules => rules::served(machine, state, options).map_err(refuse)?,
+            _ => Vec::new(),
+        };
+        let pools: Vec<CpuSet> = served.iter().map(|it| it.cpus.clone()).collect();
+        let mut serving = Serving::choose(machine, state, options, &pools).map_err(refuse)?;
+        serving.hashed = rules::hashed(&serving, &served).map_err(refuse)?;
         draft.align(machine, &serving).map_err(refuse)?;
         match mode {
             Mode::Keep | Mode::Align | Mode::Auto => draft.no_rps(&serving),
             Mode::Rfs => draft.rfs(machine, &serving).map_err(refuse)?,
             Mode::Arfs => draft.arfs(machine, &serving).map_err(refuse)?,
+            Mode::Rules => {
+                draft.no_rps(&serving);
+                draft.rules(&serving, &served).map_err(refuse)?;
+            }
             Mode::BusyPoll => {
                 draft.no_rps(&serving);
                 draft.busy_poll(&serving).map_err(refuse)?;
@@ -184,5 +199,7 @@ fn channels_of(max: Channels, now: Channels, pairs: u32) -> Channels {
     }
 }
 
+#[cfg(test)]
+mod rules_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -3,6 +3,7 @@
 use steer_topology::{CpuSet, Direction, Machine};
 
 use super::{Options, channels_of};
+use crate::queues::Queues;
 use crate::setting::Channels;
 use crate::state::{IrqState, NicState};
 
@@ -14,10 +15,15 @@ pub(super) struct Serving {
     pub(super) cores: Vec<u32>,
     /// The channels to use, if that is to change.
     pub(super) channels: Option<(Channels, Channels)>,
+    /// The CPUs that serve the NIC as a whole, not only some ports.
+    pub(super) near: CpuSet,
+    /// The queues that RSS spreads packets over.
+    pub(super) hashed: Queues,
 }
 
 impl Serving {
-    /// Chooses.
+    /// Chooses. In each pool there is a queue, if there are enough. Others than the pools' need not
+    /// be near the NIC.
     ///
     /// # Errors
     /// It is unknown which CPUs are near the NIC, or none of them is online.
@@ -25,6 +31,7 @@ impl Serving {
         machine: &Machine,
         state: &NicState,
         options: &Options,
+        pools: &[CpuSet],
     ) -> Result<Serving, String> {
         let wanted = options.cpus.as_ref().or(state.local_cpus.as_ref()).ok_or(
             "it is unknown which CPUs are near it; name the CPUs that shall serve it (--cpus)",
@@ -35,7 +42,9 @@ impl Serving {
             return Err(format!("none of the CPUs {wanted} is online"));
         }
         let mut cores = rounds.remove(0);
+        cores.retain(|cpu| !pools.iter().any(|pool| pool.contains(*cpu)));
         cores.truncate(options.cores.unwrap_or(usize::MAX).max(1));
+        let cores = with_pools(machine, &near, cores, pools);
         let channels = channels(state, cores.len());
         let now = state.rx.len().max(state.tx.len());
         let pairs = channels.map_or(now, |(_, new)| new.receive().max(new.transmit()) as usize);
@@ -45,8 +54,37 @@ impl Serving {
             candidates.extend(rounds.into_iter().flatten());
         }
         let cpus = assign(state, pairs, &candidates, channels.is_some());
-        Ok(Serving { cpus, cores, channels })
+        let hashed = (0..cpus.len() as u32).collect();
+        Ok(Serving { cpus, cores, channels, near, hashed })
     }
+
+    /// The queues whose interrupts go to some CPUs.
+    pub(super) fn queues_on(&self, cpus: &CpuSet) -> Queues {
+        let queues = (0..).zip(&self.cpus).filter(|(_, cpu)| cpus.contains(**cpu));
+        queues.map(|(queue, _)| queue).collect()
+    }
+}
+
+/// The cores of pools, near the NIC if they have any there, and the others. One of each pool comes
+/// first, so that it has a queue also if there are few.
+fn with_pools(machine: &Machine, near: &CpuSet, others: Vec<u32>, pools: &[CpuSet]) -> Vec<u32> {
+    let (mut first, mut last): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    for pool in pools {
+        let near = pool.intersection(near);
+        let cpus = if near.is_empty() { pool.intersection(&machine.online_cpus()) } else { near };
+        let cores: Vec<u32> = by_core(machine, &cpus).drain(..).next().unwrap_or_default();
+        if !first.iter().any(|cpu| pool.contains(*cpu)) {
+            first.extend(cores.first());
+        }
+        last.extend(cores);
+    }
+    let mut cores = Vec::new();
+    for cpu in first.into_iter().chain(others).chain(last) {
+        if !cores.contains(&cpu) {
+            cores.push(cpu);
+        }
+    }
+    cores
 }
 
 /// The first CPU of every core, then the second of those that have one, and so on.

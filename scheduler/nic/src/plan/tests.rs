@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use steer_topology::{Direction, QueueRef};
 
 use super::*;
+use crate::rule::PortRule;
 use crate::setting::Value;
 use crate::state::{ChannelState, Feature, IrqState, NapiState, RxQueue, TxQueue};
 
@@ -12,7 +13,7 @@ pub(crate) fn machine() -> Machine {
     Machine::synthetic("package:2 core:4 pu:2", &[("eth0", "Package", 1)]).unwrap()
 }
 
-fn cpus(list: &str) -> CpuSet {
+pub(super) fn cpus(list: &str) -> CpuSet {
     list.parse().unwrap()
 }
 
@@ -46,6 +47,8 @@ pub(crate) fn nic(queues: u32, max: u32) -> NicState {
         rss_table: Some(crate::ethtool::rss::even(128, queues)),
         ntuple: Some(Feature { on: false, fixed: false }),
         rules: Some(0),
+        port_rules: Vec::new(),
+        rss_contexts: None,
         rings: None,
         coalesce: None,
         defer_hard_irqs: Some(0),
@@ -72,7 +75,7 @@ pub(crate) fn nic(queues: u32, max: u32) -> NicState {
     }
 }
 
-fn host() -> HostState {
+pub(super) fn host() -> HostState {
     HostState { sock_flows: Some(0), irqbalance: Irqbalance::Absent }
 }
 
@@ -81,7 +84,7 @@ fn planned(state: &NicState, mode: Mode) -> NicPlan {
 }
 
 /// The CPUs that the plan's interrupts go to, by queue.
-fn irqs(plan: &NicPlan) -> Vec<(u32, String)> {
+pub(super) fn irqs(plan: &NicPlan) -> Vec<(u32, String)> {
     let placed =
         plan.changes.iter().filter_map(|change| match (change.setting.what, &change.new) {
             (What::IrqAffinity(queue), Value::Cpus(cpus)) => Some((queue.index, cpus.to_string())),
@@ -91,11 +94,12 @@ fn irqs(plan: &NicPlan) -> Vec<(u32, String)> {
 }
 
 /// The state after a plan, as a kernel that does what it is told would show it.
-fn carried_out(mut state: NicState, plan: &NicPlan) -> NicState {
+pub(super) fn carried_out(mut state: NicState, plan: &NicPlan) -> NicState {
     for change in &plan.changes {
         if let (What::Channels, Value::Channels(now)) = (change.setting.what, &change.new) {
             let max = state.channels.unwrap().max;
-            state = NicState { local_cpus: state.local_cpus, ..nic(now.combined, max.combined) };
+            let (local_cpus, rss_contexts) = (state.local_cpus, state.rss_contexts);
+            state = NicState { local_cpus, rss_contexts, ..nic(now.combined, max.combined) };
         }
     }
     for change in &plan.changes {
@@ -106,6 +110,11 @@ fn carried_out(mut state: NicState, plan: &NicPlan) -> NicState {
             (What::Xps(queue), Value::Cpus(cpus)) => state.tx[queue as usize].xps = Some(cpus),
             (What::Rps(queue), Value::Cpus(cpus)) => state.rx[queue as usize].rps = Some(cpus),
             (What::RssTable, Value::Table(table)) => state.rss_table = Some(table),
+            (What::Ntuple, Value::Switch(on)) => state.ntuple.as_mut().unwrap().on = on,
+            (What::RssContext(queues), _) => state.rss_contexts.as_mut().unwrap().push(queues),
+            (What::Rule(packets), Value::Queues(queues)) => {
+                state.port_rules.push(PortRule { packets, queues: Some(queues) });
+            }
             (What::NapiThread(queue), Value::Cpus(cpus)) => {
                 state.rx[queue as usize].napi.as_mut().unwrap().thread_cpus = Some(cpus);
             }

@@ -1,0 +1,141 @@
+//! The mode `rules`: packets to the ports that policy files name go to the queues of their pools,
+//! and others stay off the queues of exclusive ones.
+
+use steer_policy::{Pool, Port, PortPool};
+use steer_topology::{CpuSet, Machine};
+
+use super::serving::Serving;
+use super::{Draft, Options};
+use crate::change::Change;
+use crate::queues::Queues;
+use crate::rule::Match;
+use crate::setting::{Value, What};
+use crate::state::NicState;
+
+/// A port and the CPUs of its packets.
+pub(super) struct Served {
+    port: Port,
+    pub(super) cpus: CpuSet,
+    exclusive: bool,
+}
+
+/// The CPUs of each port.
+///
+/// # Errors
+/// No policy file names a port, or a pool cannot be found on this machine.
+pub(super) fn served(
+    machine: &Machine,
+    state: &NicState,
+    options: &Options,
+) -> Result<Vec<Served>, String> {
+    if options.ports.is_empty() {
+        return Err("no policy file has a rule with ports for it; write one \
+                    (docs/policy.md, ports)"
+            .into());
+    }
+    let near = options.cpus.as_ref().or(state.local_cpus.as_ref());
+    let online = machine.online_cpus();
+    let find = |pool: &Pool| match (pool, near) {
+        (Pool::Cpus(cpus), _) => Some(cpus.intersection(&online)),
+        (Pool::NicLocal, Some(near)) => Some(near.intersection(&online)),
+        (Pool::Remote, Some(near)) => Some(online.difference(near)),
+        (Pool::Any, _) | (_, None) => None,
+    };
+    let serve = |wish: &PortPool| {
+        let cpus = find(&wish.pool).filter(|cpus| !cpus.is_empty());
+        let cpus = cpus.ok_or_else(|| {
+            format!("no CPU of the pool \"{}\" of {} is online or known", wish.pool, wish.port)
+        })?;
+        Ok(Served { port: wish.port, cpus, exclusive: wish.exclusive })
+    };
+    options.ports.iter().map(serve).collect()
+}
+
+/// The queues of packets to all other ports: near the NIC, and in no exclusive pool.
+///
+/// # Errors
+/// There is none.
+pub(super) fn hashed(serving: &Serving, served: &[Served]) -> Result<Queues, String> {
+    if served.is_empty() {
+        return Ok(serving.hashed);
+    }
+    let exclusive = served.iter().filter(|it| it.exclusive);
+    let others = exclusive.fold(serving.near.clone(), |cpus, it| cpus.difference(&it.cpus));
+    let queues = serving.queues_on(&others);
+    match queues.is_empty() {
+        true => Err("the pools of ports take all its queues, so packets to other ports have none; \
+                     make the pools smaller, or not exclusive"
+            .into()),
+        false => Ok(queues),
+    }
+}
+
+impl Draft<'_> {
+    /// A rule for each port and version of IP.
+    ///
+    /// # Errors
+    /// The device takes no rules, or one for the same packets sends them elsewhere than to queues.
+    pub(super) fn rules(&mut self, serving: &Serving, served: &[Served]) -> Result<(), String> {
+        self.take_ntuple("the NIC takes rules")?;
+        let table = self.state.rss_table.as_ref().map_or(0, Vec::len);
+        if table == 0 {
+            self.notes.push("it has no RSS table: other packets may share the queues".into());
+        }
+        for (nth, it) in served.iter().enumerate() {
+            let mut queues = serving.queues_on(&it.cpus);
+            if queues.is_empty() {
+                return Err(format!("it has too few queues for one in the pool of {}", it.port));
+            }
+            let only = queues.iter().nth(nth % queues.len() as usize);
+            match &self.state.rss_contexts {
+                Some(contexts) if queues.len() > 1 => {
+                    queues = queues.iter().take(table).collect();
+                    self.take_context(contexts, queues);
+                }
+                None if queues.len() > 1 => {
+                    self.notes.push(format!(
+                        "it has no further RSS tables: packets to {} go to one queue of {}",
+                        it.port,
+                        queues.len()
+                    ));
+                    queues = only.into_iter().collect();
+                }
+                _ => {}
+            }
+            for v6 in [false, true] {
+                self.send(Match { port: it.port, v6 }, queues)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_context(&mut self, contexts: &[Queues], queues: Queues) {
+        let what = What::RssContext(queues);
+        let planned = self.changes.iter().any(|change| change.setting.what == what);
+        if !planned && !contexts.contains(&queues) {
+            let (old, new) = (Some(Value::Switch(false)), Value::Switch(true));
+            let why = "a table of a pool's queues";
+            self.changes.push(Change::new(self.state, what, old, new, why));
+        }
+    }
+
+    fn send(&mut self, packets: Match, queues: Queues) -> Result<(), String> {
+        let now = self.state.port_rules.iter().find(|rule| rule.packets == packets);
+        let now = match now.map(|rule| rule.queues) {
+            None => Queues::default(),
+            Some(Some(now)) => now,
+            Some(None) => {
+                return Err(format!(
+                    "it has a rule that drops the packets {packets} or sends them elsewhere; \
+                     delete it (ethtool -n, -N)"
+                ));
+            }
+        };
+        if now != queues {
+            let (old, new) = (Some(Value::Queues(now)), Value::Queues(queues));
+            let (what, why) = (What::Rule(packets), "its threads' pool");
+            self.changes.push(Change::new(self.state, what, old, new, why));
+        }
+        Ok(())
+    }
+}
