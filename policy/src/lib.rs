@@ -32,7 +32,7 @@ pub use pools::{CpuPool, MAX_POOLS, Pools};
 pub use problem::{Location, Position, Problem, Problems, Severity};
 pub use rules::{
     Bytes, CgroupPattern, Class, Cores, Granularity, Latency, MAX_DEPTH, MAX_PROCESS_NAME,
-    MAX_RULES, NicName, PolicySet, Pool, Port, PortPool, Ports, ProcessPattern, Protocol, Rule, Sets, Steer,
-    Time, schema,
+    MAX_RULES, NicName, PolicySet, Pool, Port, PortPool, Ports, ProcessPattern, Protocol, Rule,
+    Sets, Steer, Time, schema,
 };
 pub use settings::{Classification, Placement, Settings, SettingsError};

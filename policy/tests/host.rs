@@ -57,6 +57,17 @@ fn cpus_that_keep_does_not_use_are_warned_of() {
 }
 
 #[test]
+fn with_rules_the_cores_do_not_follow_the_load() {
+    let config = read("[nic.eth0]\nmode = \"rules\"\ncores = \"load\"\n").unwrap();
+    let said = config.warnings()[0].to_string();
+    assert!(
+        said.contains("warning: cores: \"load\" has no effect with mode = \"rules\""),
+        "{said}"
+    );
+    assert_eq!(config.nics["eth0"].cores, ServingCores::All);
+}
+
+#[test]
 fn the_schema_takes_what_the_reader_takes() {
     let schema = serde_json::to_value(steer_policy::host_schema()).unwrap();
     let fits = |text: &str| {

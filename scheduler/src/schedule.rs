@@ -52,7 +52,8 @@ pub(crate) fn run(args: &ScheduleArgs) -> Result<()> {
         });
     }
     let mut policy = LivePolicy::load(args.policy.policy.clone(), settings, signals::on_reload()?)?;
-    let host = HostSteering::start(&args.host, signals::on_reload()?)?;
+    let host =
+        HostSteering::start(&args.host, args.policy.policy.as_deref(), signals::on_reload()?)?;
     let mut service = Service::new();
     let (mut loads, mut left_early) = (1, 0);
     loop {

@@ -57,6 +57,14 @@ impl Host {
         self.run(environment, &all)
     }
 
+    /// A policy file that names ports; its path.
+    fn policy(&self, ports: &str) -> String {
+        let path = self.folder.path().join("policy.toml");
+        let rule = format!("[[rule]]\ncgroup = \"/\"\npool = \"1\"\nports = {ports}\n");
+        std::fs::write(&path, rule).unwrap();
+        path.display().to_string()
+    }
+
     fn align(&self, environment: &[(&str, u32)]) -> Output {
         self.nic(environment, &["apply", "v0", "--mode", "align", "--cpus", "0"])
     }
@@ -245,6 +253,20 @@ fn bad_input_gets_one_message() {
         assert!(contains(message).eval(&said), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
+    let refused = |ports: &str| {
+        let words = ["apply", "v0", "--mode", "rules", "--cpus", "0", "--policy"];
+        let policy = host.policy(ports);
+        complaint(&host.nic(&[], &[&words[..], &[&policy]].concat()))
+    };
+    assert!(refused("[\"tcp/443\"]").contains("takes no ntuple filters"));
+    let said = refused("[\"tcp/0\"]");
+    assert!(said.contains("policy.toml:4:9: ports: \"tcp/0\" has no port from 1"), "{said}");
+    let none = host.folder.path().join("none.toml");
+    std::fs::write(&none, "").unwrap();
+    let none = none.display().to_string();
+    let words = ["apply", "v0", "--mode", "rules", "--cpus", "0", "--policy", &none];
+    let said = complaint(&host.nic(&[], &words));
+    assert!(said.contains("no policy file has a rule with ports for it"), "{said}");
 }
 
 /// The rows of these devices in docs/host-steering.md.
@@ -258,16 +280,20 @@ fn devices_say_which_modes_they_cannot_have() {
     const NO_FILTERS: &str = "takes no ntuple filters (fixed off)";
     const NOTHING: &str = "there is nothing to align";
     const NO_PORT: &str = "there is none below this one";
-    for (device, align, arfs, busy_poll) in [
+    let policy = host.policy("[\"tcp/443\"]");
+    for (device, align, filters, busy_poll) in [
         ("br0", NO_PORT, NO_PORT, NO_PORT),
         ("tap0", NOTHING, NO_FILTERS, ""),
         ("br1", "name these instead: v1", "name these instead: v1", "name these instead: v1"),
         ("mv0", "name these instead: v0", "name these instead: v0", "name these instead: v0"),
         ("v1", "", NO_FILTERS, ""),
     ] {
-        for (mode, refusal) in [("align", align), ("arfs", arfs), ("busy-poll", busy_poll)] {
+        for (mode, refusal) in
+            [("align", align), ("arfs", filters), ("rules", filters), ("busy-poll", busy_poll)]
+        {
             let program = env!("CARGO_BIN_EXE_scx_steer");
-            let words = [program, "nic", "plan", device, "--mode", mode, "--cpus", "0-1"];
+            let mut words = vec![program, "nic", "plan", device, "--mode", mode, "--cpus", "0-1"];
+            words.extend(["--policy", &policy]);
             let output = host.run(&[], &words);
             match refusal {
                 "" => assert!(output.status.success(), "{device} {mode}: {output:?}"),
@@ -301,7 +327,7 @@ fn without_root_nothing_is_changed_and_status_works() {
 fn unknown_modes_and_numbers_exit_2() {
     for (words, message) in [
         (&["nic", "plan"][..], "--mode <MODE>"),
-        (&["nic", "plan", "--mode", "fast"], "there are: keep, align, rfs, arfs, busy-poll"),
+        (&["nic", "plan", "--mode", "fast"], "there are: keep, align, rfs, arfs, rules, busy-poll"),
         (&["nic", "plan", "--mode", "align", "--cores", "0"], "0 is not in 1.."),
         (&["nic", "plan", "--mode", "align", "--cpus", "x"], "\"x\" is not a CPU number"),
     ] {

@@ -130,10 +130,15 @@ fn weights(queues: Queues) -> String {
 }
 
 fn rule(name: &str, packets: Match, queues: Queues) -> String {
-    let rule =
-        format!("ethtool -N {name} flow-type {} dst-port {}", packets.flow_type(), packets.port.number);
+    let rule = format!(
+        "ethtool -N {name} flow-type {} dst-port {}",
+        packets.flow_type(),
+        packets.port.number
+    );
     match queues.len() {
-        0 => format!("# ethtool -n {name} shows the rule for {packets}: ethtool -N {name} delete ID"),
+        0 => {
+            format!("# ethtool -n {name} shows the rule for {packets}: ethtool -N {name} delete ID")
+        }
         1 => format!("{rule} queue {queues}"),
         _ => format!("{rule} context N  # the one of the queues {queues}"),
     }

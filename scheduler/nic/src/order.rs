@@ -21,8 +21,8 @@ pub(crate) fn back<T>(
     let shrinks = |setting: &Setting| shrinking.iter().any(|it| it.device == setting.device);
     ways.sort_by_key(|way| {
         let (setting, _, to) = of(way);
-        let leaves =
-            matches!(to, Some(Value::Switch(false))) || to == Some(&Value::Queues(Queues::default()));
+        let leaves = matches!(to, Some(Value::Switch(false)))
+            || to == Some(&Value::Queues(Queues::default()));
         let rank = match setting.what {
             What::RssTable if shrinks(setting) => 0,
             What::RssContext(_) | What::Rule(_) if leaves => 0,

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use anyhow::Result;
 use clap::{Args, Subcommand};
 use steer_nic::{Mode, Options};
+use steer_policy::PolicySet;
 use steer_topology::CpuSet;
 
 use crate::cli::Seconds;
+use crate::policy::{PolicyArg, load};
 
 /// The `nic` commands.
 #[derive(Debug, Subcommand)]
@@ -61,8 +64,9 @@ pub(crate) struct Wanted {
     pub(crate) interfaces: Vec<String>,
     /// keep: change nothing. align: one queue per NIC-local core, with its interrupt on that core,
     /// XPS to match, RPS off. rfs: align, and the kernel passes packets to the CPU that reads them.
-    /// arfs: align, and the NIC sends packets there itself. busy-poll: align, and interrupts wait
-    /// while programs poll.
+    /// arfs: align, and the NIC sends packets there itself. rules: align, and the NIC sends packets
+    /// to the ports that policy files name to the CPUs of their pools. busy-poll: align, and
+    /// interrupts wait while programs poll.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Mode,
     /// The CPUs that serve the NIC, such as 0-3,8 [default: the NIC-local CPUs]
@@ -71,13 +75,26 @@ pub(crate) struct Wanted {
     /// At most this many cores serve the NIC.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) cores: Option<u32>,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArg,
 }
 
 impl Wanted {
-    /// What the administrator asks for instead of what the machine suggests.
-    pub(crate) fn options(&self) -> Options {
+    /// The policy files, if the mode needs them.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub(crate) fn policies(&self) -> Result<PolicySet> {
+        match self.mode {
+            Mode::Rules => load::set(self.policy.policy.as_deref()),
+            _ => Ok(PolicySet::default()),
+        }
+    }
+
+    /// What the administrator asks for of an interface, instead of what the machine suggests.
+    pub(crate) fn options(&self, policies: &PolicySet, interface: &str) -> Options {
         let cores = self.cores.map(|cores| cores as usize);
-        Options { cpus: self.cpus.clone(), cores, active: None }
+        Options { cpus: self.cpus.clone(), cores, active: None, ports: policies.ports(interface) }
     }
 }
 
@@ -93,6 +110,7 @@ Examples:
   scx_steer nic plan --mode align
   scx_steer nic plan eth0 --mode rfs
   scx_steer nic plan eth0 --mode align --cpus 0-7        these CPUs serve it
+  scx_steer nic plan eth0 --mode rules --policy web.toml
   scx_steer nic plan --mode align --json | jq -r '.plans[].changes[].shell'")]
 pub(crate) struct PlanArgs {
     #[command(flatten)]
@@ -135,7 +153,7 @@ pub(crate) struct NicModeArg {
 impl FromStr for NicModeArg {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
         let (interface, mode) =
             text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write IFACE=MODE")?;
         Ok(Self { interface: interface.to_owned(), mode: mode.parse()? })
@@ -150,7 +168,7 @@ A host file looks like this:
   on-exit = \"restore\"      # or \"keep\": the settings stay when scx_steer ends
 
   [nic.eth0]
-  mode = \"align\"           # keep, align, rfs, arfs, busy-poll; auto needs the scheduler
+  mode = \"align\"           # keep, align, rfs, arfs, rules, busy-poll; auto needs the scheduler
   cpus = \"0-7\"             # these CPUs serve it, instead of the NIC-local ones
   cores = \"load\"           # how many cores take interrupts: a number, or as the load needs
 
@@ -167,6 +185,8 @@ Examples:
 pub(crate) struct DaemonArgs {
     #[command(flatten)]
     pub(crate) host: HostArgs,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArg,
 }
 
 /// Options of `nic check`.

@@ -29,7 +29,7 @@ pub(crate) fn run(command: &NicCommand) -> Result<()> {
         NicCommand::Apply(args) => apply::run(args),
         NicCommand::Restore(args) => restore::run(args),
         NicCommand::Watch(args) => watch::run(args),
-        NicCommand::Daemon(args) => daemon::run(&args.host),
+        NicCommand::Daemon(args) => daemon::run(args),
         NicCommand::Check(args) => check::run(args),
         NicCommand::Schema => {
             println!("{}", serde_json::to_string_pretty(&steer_policy::host_schema())?);

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use steer_nic::{Change, Live, NicPlan, Refusal, Writer, plan, undo, writers};
+use steer_nic::{Change, Live, NicPlan, NicState, Refusal, Writer, plan, undo, writers};
+use steer_policy::PolicySet;
 use steer_topology::Machine;
 
 use super::args::{PlanArgs, Wanted};
@@ -13,7 +14,7 @@ use super::{status, table};
 /// Prints the plans as text or JSON.
 pub(crate) fn run(args: &PlanArgs) -> Result<()> {
     let live = Live::open().context("opening a socket to ask drivers")?;
-    let planned = plans(&live, &args.wanted)?;
+    let planned = plans(&live, &args.wanted, &args.wanted.policies()?)?;
     let others = writers(Path::new("/"));
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report(&planned, &others))?);
@@ -36,14 +37,22 @@ pub(crate) fn run(args: &PlanArgs) -> Result<()> {
 }
 
 /// A plan, or why there is none, for each interface that is wanted.
-pub(super) fn plans(live: &Live, wanted: &Wanted) -> Result<Vec<Result<NicPlan, Refusal>>> {
+pub(super) fn plans(
+    live: &Live,
+    wanted: &Wanted,
+    policies: &PolicySet,
+) -> Result<Vec<Result<NicPlan, Refusal>>> {
     let machine = Machine::live()?;
     let states = status::states(live, &machine, &wanted.interfaces)?;
     if states.is_empty() {
         bail!("there is no network interface with a device behind it; name one to plan it anyway");
     }
-    let (host, options) = (live.host()?, wanted.options());
-    Ok(states.iter().map(|state| plan(&machine, state, &host, wanted.mode, &options)).collect())
+    let host = live.host()?;
+    let plan = |state: &NicState| {
+        let options = wanted.options(policies, &state.device.name);
+        plan(&machine, state, &host, wanted.mode, &options)
+    };
+    Ok(states.iter().map(plan).collect())
 }
 
 fn report(planned: &[Result<NicPlan, Refusal>], others: &[Writer]) -> serde_json::Value {

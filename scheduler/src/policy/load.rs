@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use anyhow::{Result, anyhow};
 use steer_policy::{CgroupTree, Effective, Files, PolicySet, Problems, Settings, Trust};
 
 /// The files to load: those at `path`, or those of the default folder.
@@ -17,6 +18,15 @@ pub(crate) fn files(path: Option<&Path>) -> Files {
     }
 }
 
+/// The rules of the files at `path`, or of the installed ones.
+///
+/// # Errors
+/// Everything that is wrong with the files.
+pub(crate) fn set(path: Option<&Path>) -> Result<PolicySet> {
+    PolicySet::read(&files(path))
+        .map_err(|problems| anyhow!("the policy files are refused:\n{problems}"))
+}
+
 /// The policy that `files` give the cgroups in `tree`. `settings` are the defaults.
 ///
 /// # Errors
@@ -25,6 +35,6 @@ pub(crate) fn effective(
     files: &Files,
     settings: Settings,
     tree: &CgroupTree,
-) -> Result<Effective, Problems> {
+) -> std::result::Result<Effective, Problems> {
     Effective::new(PolicySet::read(files)?, settings, tree)
 }

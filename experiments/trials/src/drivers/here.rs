@@ -1,5 +1,6 @@
 //! The trials inside the guest: the hidden command that `lab drivers` starts there.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,7 +13,9 @@ use crate::nic::modes;
 use crate::nic::subject::Subject;
 
 /// All modes that need no scheduler.
-const MODES: [&str; 4] = ["align", "rfs", "arfs", "busy-poll"];
+const MODES: [&str; 5] = ["align", "rfs", "arfs", "rules", "busy-poll"];
+/// For the mode `rules`.
+const POLICY: &str = "[[rule]]\ncgroup = \"/\"\npool = \"1\"\nports = [\"tcp/443\"]\n";
 
 /// Loads these modules, tries all modes on all devices, prints the table as JSON.
 ///
@@ -24,17 +27,19 @@ pub fn run(modules: &[PathBuf], scx_steer: &Path) -> Result<()> {
     }
     let folder = tempfile::tempdir().context("making a folder")?;
     let subject = Subject::new(scx_steer, folder.path())?;
-    let mut rows = table(&subject, &device::own()?);
-    rows.extend(table(&subject, &device::stacked()?));
+    let policy = folder.path().join("policy.toml");
+    fs::write(&policy, POLICY).with_context(|| format!("writing {}", policy.display()))?;
+    let mut rows = table(&subject, &policy, &device::own()?);
+    rows.extend(table(&subject, &policy, &device::stacked()?));
     println!("{}", serde_json::to_string(&rows)?);
     Ok(())
 }
 
-fn table(subject: &Subject, devices: &[Device]) -> Vec<Row> {
+fn table(subject: &Subject, policy: &Path, devices: &[Device]) -> Vec<Row> {
     let mut rows = Vec::new();
     for device in devices {
         for mode in MODES {
-            let tried = tried(subject, device, mode);
+            let tried = tried(subject, policy, device, mode);
             let (outcome, said) =
                 tried.unwrap_or_else(|error| (Outcome::Fault, format!("{error:#}")));
             rows.push(Row { device: device.name.to_owned(), mode: mode.to_owned(), outcome, said });
@@ -43,11 +48,18 @@ fn table(subject: &Subject, devices: &[Device]) -> Vec<Row> {
     rows
 }
 
-fn tried(subject: &Subject, device: &Device, mode: &str) -> Result<(Outcome, String)> {
+fn tried(
+    subject: &Subject,
+    policy: &Path,
+    device: &Device,
+    mode: &str,
+) -> Result<(Outcome, String)> {
     let Device { place, .. } = device;
     let name = &place.interface;
     let before = (place.settings()?, subject.napi(name)?);
-    let applied = subject.run(&["apply", name, "--mode", mode, "--cpus", "0-1"], None)?;
+    let policy = policy.display().to_string();
+    let words = ["apply", name, "--mode", mode, "--cpus", "0-1", "--policy", &policy];
+    let applied = subject.run(&words, None)?;
     let during = (place.settings()?, subject.napi(name)?);
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().replace('\n', "; ");
     if !applied.status.success() {

@@ -33,13 +33,8 @@ enum Event {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let mode = prop::sample::select(vec![
-        Mode::Align,
-        Mode::Rfs,
-        Mode::Arfs,
-        Mode::Rules,
-        Mode::BusyPoll,
-    ]);
+    let mode =
+        prop::sample::select(vec![Mode::Align, Mode::Rfs, Mode::Arfs, Mode::Rules, Mode::BusyPoll]);
     let stop = prop::option::of((prop::sample::select(vec![Stop::Fail, Stop::Die]), 1u32..60));
     prop_oneof![
         6 => (mode, 1..5usize, stop.clone()).prop_map(|(mode, cores, stop)| Event::Apply(mode, cores, stop)),
@@ -181,7 +176,8 @@ impl Trial {
             }
             // To set what is set already is nothing.
             Event::ForeignChannels(queues)
-                if self.model.state().rx.len() == queues as usize || !self.model.allows(queues) => {}
+                if self.model.state().rx.len() == queues as usize || !self.model.allows(queues) => {
+            }
             Event::ForeignChannels(queues) => {
                 let (before, must) = (self.model.cells(), self.must.clone());
                 self.model.set_channels(queues);

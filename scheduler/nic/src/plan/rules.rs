@@ -63,9 +63,11 @@ pub(super) fn hashed(serving: &Serving, served: &[Served]) -> Result<Queues, Str
     let others = exclusive.fold(serving.near.clone(), |cpus, it| cpus.difference(&it.cpus));
     let queues = serving.queues_on(&others);
     match queues.is_empty() {
-        true => Err("the pools of ports take all its queues, so packets to other ports have none; \
+        true => {
+            Err("the pools of ports take all its queues, so packets to other ports have none; \
                      make the pools smaller, or not exclusive"
-            .into()),
+                .into())
+        }
         false => Ok(queues),
     }
 }

@@ -105,7 +105,9 @@ fn what_cannot_be_is_refused() {
     let all = vec![served(443, Pool::NicLocal, true)];
     assert!(refused(&nic(4, 4), all).contains("take all its queues"));
     let three = [(1, "8"), (2, "2"), (3, "4")].map(|(port, cpu)| served(port, on(cpu), false));
-    assert!(refused(&nic(2, 2), three.into()).contains("too few queues for one in the pool of tcp/3"));
+    assert!(
+        refused(&nic(2, 2), three.into()).contains("too few queues for one in the pool of tcp/3")
+    );
     assert!(refused(&nic(4, 4), vec![served(1, on("99"), false)]).contains("\"99\" of tcp/1"));
     let ntuple = Some(Feature { on: false, fixed: true });
     let fixed = NicState { ntuple, ..nic(4, 4) };

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use log::info;
 
 use super::{ENDED, HostSteering};
-use crate::nic::args::HostArgs;
+use crate::nic::args::DaemonArgs;
 use crate::nic::root;
 use crate::signals;
 
@@ -15,10 +15,11 @@ use crate::signals;
 const NAP: Duration = Duration::from_millis(100);
 
 /// Keeps the modes of the host file in force until a signal.
-pub(in crate::nic) fn run(args: &HostArgs) -> Result<()> {
+pub(in crate::nic) fn run(args: &DaemonArgs) -> Result<()> {
     root::needed("nic daemon")?;
     let shutdown = signals::on_shutdown()?;
-    let steering = HostSteering::start(args, signals::on_reload()?)?;
+    let steering =
+        HostSteering::start(&args.host, args.policy.policy.as_deref(), signals::on_reload()?)?;
     info!("host steering is in force until SIGINT or SIGTERM");
     while !shutdown.raised() {
         ensure!(!steering.has_ended(), ENDED);

@@ -12,7 +12,7 @@ use steer_nic::{
     Error, Held, Journal, Judge, Live, Lock, Mode, Next, Options, Proof, Rules, Sample, Store,
     apply, plan,
 };
-use steer_policy::{NicWish, OnExit, ServingCores};
+use steer_policy::{NicWish, OnExit, PortPool, ServingCores};
 use steer_topology::Machine;
 
 use super::load::Follower;
@@ -45,6 +45,8 @@ pub(super) struct Duty {
     pub(super) troubles: BTreeMap<String, (String, Instant)>,
     /// What is in force now, as the journal has it.
     pub(super) journal: Journal,
+    /// By NIC in the mode `rules`, where packets to some ports belong.
+    ports: BTreeMap<String, Vec<PortPool>>,
     /// By NIC, settings that another program changed.
     pub(super) foreign: BTreeMap<String, Vec<String>>,
 }
@@ -64,6 +66,7 @@ impl Duty {
             followers: BTreeMap::new(),
             troubles: BTreeMap::new(),
             journal: Journal::default(),
+            ports: BTreeMap::new(),
             foreign: BTreeMap::new(),
         })
     }
@@ -98,6 +101,8 @@ impl Duty {
             self.judge(name, placed);
         }
         self.verify(&nics);
+        let by_rules = nics.iter().filter(|(_, wish)| wish.mode == Mode::Rules);
+        self.ports = by_rules.map(|(name, _)| (name.clone(), wishes.ports(name))).collect();
         self.put_back_unwanted(&nics)?;
         self.troubles.retain(|name, _| nics.contains_key(name));
         for (name, wish) in &nics {
@@ -191,7 +196,8 @@ impl Duty {
             Mode::Arfs if self.proofs.get(name).is_some_and(|proof| !proof.holds()) => Mode::Align,
             mode => mode,
         };
-        let mut options = Options { cpus: wish.cpus.clone(), ..Options::default() };
+        let ports = self.ports.get(name).cloned().unwrap_or_default();
+        let mut options = Options { cpus: wish.cpus.clone(), ports, ..Options::default() };
         match (wish.cores, self.followers.get(name)) {
             (ServingCores::AtMost(cores), _) => options.cores = Some(cores as usize),
             (_, Some(follower)) if follows_load(wish) => {
@@ -211,6 +217,7 @@ impl Duty {
             held.mode == mode
                 && held.options.cpus == options.cpus
                 && held.options.cores == options.cores
+                && held.options.ports == options.ports
         })
     }
 
@@ -308,7 +315,8 @@ impl Duty {
 
 /// Whether the number of cores of a NIC follows the load.
 fn follows_load(wish: &NicWish) -> bool {
-    wish.cores == ServingCores::ByLoad
+    // pools say which cores serve
+    (wish.cores == ServingCores::ByLoad && wish.mode != Mode::Rules)
         || (wish.mode == Mode::Auto && wish.cores == ServingCores::All)
 }
 

@@ -7,6 +7,7 @@ mod load;
 mod status;
 mod wishes;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -59,12 +60,13 @@ struct Placed {
 }
 
 impl HostSteering {
-    /// Reads the host file and starts. `reload` asks to read it again later.
+    /// Reads the host file, and the policy files at `policy` or the installed ones if a NIC needs
+    /// them, and starts. `reload` asks to read them again later.
     ///
     /// # Errors
-    /// All that is wrong with the file. Nothing is started then.
-    pub(crate) fn start(args: &HostArgs, reload: Flag) -> Result<Self> {
-        let wishes = Wishes::load(args, reload)?;
+    /// All that is wrong with the files. Nothing is started then.
+    pub(crate) fn start(args: &HostArgs, policy: Option<&Path>, reload: Flag) -> Result<Self> {
+        let wishes = Wishes::load(args, policy, reload)?;
         let duty = Duty::new(&args.journal.folder)?;
         let news = DeviceNews::listen().context("listening to changes of network interfaces")?;
         let shared = Arc::new(Shared::default());

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use log::{error, info, warn};
 use steer_nic::Mode;
-use steer_policy::{DEFAULT_HOST_FILE, Files, HostConfig, NicWish, OnExit, Trust};
+use steer_policy::{
+    DEFAULT_DIR, DEFAULT_HOST_FILE, Files, HostConfig, NicWish, OnExit, PolicySet, PortPool, Trust,
+};
 
 use crate::nic::args::HostArgs;
-use crate::policy::Watch;
+use crate::policy::{Watch, load};
 use crate::signals::Flag;
 
 /// The wishes in force.
@@ -18,7 +20,11 @@ pub(super) struct Wishes {
     /// Modes of the command line. They go before those of the file.
     modes: Vec<(String, Mode)>,
     config: HostConfig,
-    watch: Option<Watch>,
+    /// The policy files, which say where packets to some ports belong.
+    policy: Option<PathBuf>,
+    policies: PolicySet,
+    /// Of the host file and the policy files.
+    watches: Vec<Watch>,
     reload: Flag,
     /// How often a new file was put in force, and how often one was refused.
     pub(super) reloads: u64,
@@ -28,29 +34,63 @@ pub(super) struct Wishes {
 }
 
 impl Wishes {
-    /// Reads the file.
+    /// Reads the files.
     ///
     /// # Errors
-    /// All that is wrong with it.
-    pub(super) fn load(args: &HostArgs, reload: Flag) -> Result<Self> {
+    /// All that is wrong with them.
+    pub(super) fn load(args: &HostArgs, policy: Option<&Path>, reload: Flag) -> Result<Self> {
         let path = args.host.clone();
         let config = HostConfig::read(&files(path.as_deref()))
             .map_err(|problems| anyhow!("the host file is refused:\n{problems}"))?;
         config.warnings().iter().for_each(|warning| warn!("{warning}"));
         let watched = path.clone().unwrap_or_else(|| DEFAULT_HOST_FILE.into());
-        let watch = Watch::start(&watched)
-            .inspect_err(|error| {
-                warn!("the host file is not watched, send SIGHUP after a change: {error:#}");
+        let policy = policy.map(Path::to_owned);
+        let watch = |path: &Path| {
+            let watch = Watch::start(path);
+            watch.inspect_err(|error| {
+                let path = path.display();
+                warn!("{path} is not watched, send SIGHUP after a change: {error:#}");
             })
-            .ok();
+        };
+        let rules = policy.as_deref().unwrap_or(Path::new(DEFAULT_DIR));
+        let watches = [&watched, rules].into_iter().filter_map(|path| watch(path).ok()).collect();
         let modes = args.nic_modes.iter().map(|it| (it.interface.clone(), it.mode)).collect();
         let (reloads, refusals, refused) = (0, 0, None);
-        Ok(Self { path, modes, config, watch, reload, reloads, refusals, refused })
+        let policies = PolicySet::default();
+        let mut wishes = Self {
+            path,
+            modes,
+            config,
+            policy,
+            policies,
+            watches,
+            reload,
+            reloads,
+            refusals,
+            refused,
+        };
+        wishes.read_policies()?;
+        Ok(wishes)
     }
 
-    /// Reads the file again if that is due. A bad file changes nothing.
+    /// Reads the policy files, if a NIC needs them.
+    fn read_policies(&mut self) -> Result<()> {
+        if self.nics().values().any(|wish| wish.mode == Mode::Rules) {
+            self.policies = load::set(self.policy.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// Where packets that arrive through a NIC belong, for the ports that policy files name.
+    pub(super) fn ports(&self, nic: &str) -> Vec<PortPool> {
+        self.policies.ports(nic)
+    }
+
+    /// Reads the files again if that is due. A bad file changes nothing.
     pub(super) fn follow(&mut self) {
-        let changed = self.watch.as_ref().is_some_and(|watch| watch.changes().try_recv().is_ok());
+        let news = self.watches.iter().filter(|watch| watch.changes().try_recv().is_ok());
+        // each has its say taken
+        let changed = news.count() > 0;
         if !(self.reload.take() || changed) {
             return;
         }
@@ -69,6 +109,9 @@ impl Wishes {
                 self.refused = Some(problems.to_string());
                 error!("the new host file is refused, the old one stays in force:\n{problems}");
             }
+        }
+        if let Err(error) = self.read_policies() {
+            error!("the ports that were named before stay in force: {error:#}");
         }
     }
 
