@@ -2,67 +2,45 @@
 //! what a user sees who gives it bad input. Needs root; without, the tests print that and pass.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+use std::ops::Deref;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use predicates::{prelude::*, str::contains};
 
-/// A network namespace with the pair v0, v1 of four queues each, and a folder for the journal.
-struct Host {
-    name: String,
-    folder: tempfile::TempDir,
+#[path = "common/netns.rs"]
+mod netns;
+
+use netns::Netns;
+
+/// A host in a namespace of its own.
+struct Host(Netns);
+
+impl Deref for Host {
+    type Target = Netns;
+
+    fn deref(&self) -> &Netns {
+        &self.0
+    }
 }
 
 impl Host {
-    /// `None` without root or `ip`, which is said.
     fn new(test: &str) -> Option<Host> {
-        let name = format!("steer-{test}-{}", std::process::id());
-        let added = Command::new("ip").args(["netns", "add", &name]).output();
-        if !added.is_ok_and(|output| output.status.success()) {
-            println!("skipped: needs root and ip (iproute2) for network namespaces");
-            return None;
-        }
-        let host = Host { name, folder: tempfile::tempdir().unwrap() };
-        host.add_pair();
-        Some(host)
-    }
-
-    fn add_pair(&self) {
-        let queues = ["numrxqueues", "4", "numtxqueues", "4"];
-        let pair = ["ip", "link", "add", "v0"].iter().chain(&queues);
-        let peer = ["type", "veth", "peer", "name", "v1"].iter().chain(&queues);
-        let words: Vec<&str> = pair.chain(peer).copied().collect();
-        assert!(self.run(&[], &words).status.success());
+        Netns::new(test).map(Host)
     }
 
     fn run(&self, environment: &[(&str, u32)], words: &[&str]) -> Output {
         let variables = environment.iter().map(|(name, value)| (*name, value.to_string()));
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name]).args(words).envs(variables);
-        command.output().unwrap()
-    }
-
-    fn shell(&self, line: &str) -> String {
-        let output = self.run(&[], &["sh", "-c", line]);
-        assert!(output.status.success(), "{line}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
+        self.command(words).envs(variables).output().unwrap()
     }
 
     /// `scx_steer nic` with the journal in this host's folder.
     fn nic(&self, environment: &[(&str, u32)], words: &[&str]) -> Output {
-        let journal = self.folder.path().display().to_string();
+        let journal = self.folder().display().to_string();
         let program = [env!("CARGO_BIN_EXE_scx_steer"), "nic"];
         let mut all: Vec<&str> = program.iter().chain(words).copied().collect();
         all.extend(["--journal", &journal]);
         self.run(environment, &all)
-    }
-
-    /// A policy file that names ports; its path.
-    fn policy(&self, ports: &str) -> String {
-        let path = self.folder.path().join("policy.toml");
-        let rule = format!("[[rule]]\ncgroup = \"/\"\npool = \"1\"\nports = {ports}\n");
-        std::fs::write(&path, rule).unwrap();
-        path.display().to_string()
     }
 
     fn align(&self, environment: &[(&str, u32)]) -> Output {
@@ -76,16 +54,6 @@ impl Host {
         assert!(output.status.success(), "{output:?}");
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         report["nics"].clone()
-    }
-
-    fn has_journal(&self) -> bool {
-        self.folder.path().join("journal").exists()
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
     }
 }
 
@@ -184,7 +152,7 @@ fn a_device_that_left_took_its_settings_with_it() {
     let Some(host) = Host::new("gone") else { return };
     says(&host.align(&[]), "settings written");
     host.shell("ip link del v0");
-    host.add_pair();
+    host.plug();
     host.shell("echo 3 > /sys/class/net/v0/queues/rx-0/rps_cpus");
     let fresh = host.status();
     says(&host.nic(&[], &["restore"]), "v0 channels: its device left");
@@ -196,7 +164,7 @@ fn a_device_that_left_took_its_settings_with_it() {
 fn journals_of_other_boots_and_damaged_ones_change_nothing() {
     let Some(host) = Host::new("journal") else { return };
     says(&host.align(&[]), "settings written");
-    let path = host.folder.path().join("journal");
+    let path = host.folder().join("journal");
     let journal = std::fs::read(&path).unwrap();
     std::fs::write(&path, &journal[..journal.len() / 2]).unwrap();
     let during = host.status();
@@ -213,7 +181,7 @@ fn a_journal_that_cannot_be_written_prevents_every_change() {
     let Some(host) = Host::new("full") else { return };
     let before = host.status();
     let program = env!("CARGO_BIN_EXE_scx_steer");
-    let folder = host.folder.path().display();
+    let folder = host.folder().display();
     // a file system without room, seen by this command alone
     let line = format!(
         "mount -t tmpfs -o size=4k none {folder} && cat /dev/zero > {folder}/filler 2>/dev/null; \
@@ -227,10 +195,10 @@ fn a_journal_that_cannot_be_written_prevents_every_change() {
 #[test]
 fn only_one_changes_settings_at_a_time() {
     let Some(host) = Host::new("lock") else { return };
-    let lock = host.folder.path().join("lock");
+    let lock = host.folder().join("lock");
     std::fs::write(&lock, "4711\n").unwrap();
     let program = env!("CARGO_BIN_EXE_scx_steer");
-    let folder = host.folder.path().display();
+    let folder = host.folder().display();
     let line = format!("{program} nic restore --journal {folder}");
     let output = host.run(&[], &["flock", &lock.display().to_string(), "sh", "-c", &line]);
     assert!(complaint(&output).contains("another scx_steer (process 4711) changes host settings"));
@@ -261,7 +229,7 @@ fn bad_input_gets_one_message() {
     assert!(refused("[\"tcp/443\"]").contains("takes no ntuple filters"));
     let said = refused("[\"tcp/0\"]");
     assert!(said.contains("policy.toml:4:9: ports: \"tcp/0\" has no port from 1"), "{said}");
-    let none = host.folder.path().join("none.toml");
+    let none = host.folder().join("none.toml");
     std::fs::write(&none, "").unwrap();
     let none = none.display().to_string();
     let words = ["apply", "v0", "--mode", "rules", "--cpus", "0", "--policy", &none];

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
@@ -18,54 +19,48 @@ const ALIGN: &str = "[nic.v0]\nmode = \"align\"\ncpus = \"0\"\n";
 /// A daemon is killed after this long, so that a test which waits for a message fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A namespace with the pair v0, v1 of four queues each, a folder for the journal, a host file.
-struct Host {
-    name: String,
-    folder: tempfile::TempDir,
+#[path = "common/netns.rs"]
+mod netns;
+
+use netns::Netns;
+
+/// A host in a namespace of its own, with a host file.
+struct Host(Netns);
+
+impl Deref for Host {
+    type Target = Netns;
+
+    fn deref(&self) -> &Netns {
+        &self.0
+    }
 }
 
 impl Host {
-    /// `None` without root or `ip`, which is said.
     fn new(test: &str) -> Option<Host> {
-        let name = format!("steer-{test}-{}", std::process::id());
-        let added = Command::new("ip").args(["netns", "add", &name]).output();
-        if !added.is_ok_and(|output| output.status.success()) {
-            println!("skipped: needs root and ip (iproute2) for network namespaces");
-            return None;
-        }
-        let host = Host { name, folder: tempfile::tempdir().unwrap() };
-        host.plug();
+        let host = Host(Netns::new(test)?);
+        host.up();
         Some(host)
     }
 
-    fn plug(&self) {
-        let queues = "numrxqueues 4 numtxqueues 4";
-        self.shell(&format!("ip link add v0 {queues} type veth peer name v1 {queues}"));
+    /// Sets the pair up, and a value to lose.
+    fn up(&self) {
         self.shell(&format!("ip link set v1 up; ip link set v0 up; echo 3 > {RPS}"));
     }
 
-    fn shell(&self, line: &str) -> String {
-        let words = ["netns", "exec", &self.name, "sh", "-c", line];
-        let output = Command::new("ip").args(words).output().unwrap();
-        assert!(output.status.success(), "{line}: {output:?}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    }
-
     fn file(&self) -> PathBuf {
-        self.folder.path().join("host.toml")
+        self.folder().join("host.toml")
     }
 
     /// Writes the host file as an editor does.
     fn write(&self, text: &str) {
-        let new = self.folder.path().join("host.toml.new");
+        let new = self.folder().join("host.toml.new");
         fs::write(&new, text).unwrap();
         fs::rename(new, self.file()).unwrap();
     }
 
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name, PROGRAM, "nic"]).args(words);
-        command.arg("--journal").arg(self.folder.path());
+    fn nic(&self, words: &[&str]) -> Command {
+        let mut command = self.command(&[PROGRAM, "nic"]);
+        command.args(words).arg("--journal").arg(self.folder());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -75,7 +70,7 @@ impl Host {
     }
 
     fn start(&self, words: &[&str]) -> Daemon {
-        let mut child = self.command(words).spawn().unwrap();
+        let mut child = self.nic(words).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let pid = Pid::from_child(&child);
         thread::spawn(move || {
@@ -89,16 +84,6 @@ impl Host {
     fn now(&self) -> (String, String) {
         let channels = self.shell("ethtool -l v0 | grep RX: | tail -n1");
         (channels.trim_start_matches("RX:").trim().to_owned(), self.shell(&format!("cat {RPS}")))
-    }
-
-    fn has_journal(&self) -> bool {
-        self.folder.path().join("journal").exists()
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "del", &self.name]).output();
     }
 }
 
@@ -147,7 +132,7 @@ fn a_mode_is_in_force_until_the_daemon_ends() {
     let mut daemon = host.daemon();
     daemon.says("NIC v0: mode align is in force, ");
     assert_eq!(host.now(), aligned());
-    let other = host.command(&["apply", "v0", "--mode", "align", "--cpus", "0"]).output().unwrap();
+    let other = host.nic(&["apply", "v0", "--mode", "align", "--cpus", "0"]).output().unwrap();
     let said = String::from_utf8(other.stderr).unwrap();
     assert!(said.contains("another scx_steer (process"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
@@ -164,10 +149,10 @@ fn on_exit_keep_leaves_it_until_restore() {
     daemon.says("is in force, ");
     daemon.end(Signal::TERM);
     assert_eq!(host.now(), aligned());
-    let after = host.command(&["restore", "--after-daemon"]).output().unwrap();
+    let after = host.nic(&["restore", "--after-daemon"]).output().unwrap();
     assert!(after.status.success(), "{after:?}");
     assert_eq!(host.now(), aligned(), "its host file wants it kept");
-    assert!(host.command(&["restore"]).output().unwrap().status.success());
+    assert!(host.nic(&["restore"]).output().unwrap().status.success());
     assert_eq!(host.now(), before());
 }
 
@@ -190,7 +175,7 @@ fn what_a_killed_daemon_left_goes_back_at_the_next_start_or_by_restore() {
     let mut daemon = host.daemon();
     daemon.says("is in force, ");
     daemon.end(Signal::KILL);
-    let after = host.command(&["restore", "--after-daemon"]).output().unwrap();
+    let after = host.nic(&["restore", "--after-daemon"]).output().unwrap();
     assert!(after.status.success(), "{after:?}");
     assert_eq!(host.now(), before());
 }
@@ -219,6 +204,28 @@ fn a_changed_file_takes_effect_and_a_bad_one_changes_nothing() {
 }
 
 #[test]
+fn ports_of_policy_files_are_followed() {
+    let Some(host) = Host::new("ports") else { return };
+    host.write("[nic.v0]\nmode = \"rules\"\ncpus = \"0-1\"\n");
+    let policy = host.policy("[\"tcp/0\"]");
+    let file = host.file().display().to_string();
+    let words = ["daemon", "--host", &file, "--policy", &policy];
+    let refused = host.nic(&words).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(said.contains("the policy files are refused") && said.contains(":4:9: ports"), "{said}");
+    fs::write(&policy, "").unwrap();
+    let mut daemon = host.start(&words);
+    daemon.says("no policy file has a rule with ports for it");
+    host.policy("[\"tcp/443\"]");
+    // no device here takes rules
+    daemon.says("cannot have the mode rules: its driver takes no ntuple filters");
+    host.policy("443");
+    daemon.says("the ports that were named before stay in force");
+    daemon.end(Signal::TERM);
+    assert_eq!(host.now(), before());
+}
+
+#[test]
 fn a_mode_is_set_again_after_the_link_the_channels_or_the_nic_itself() {
     let Some(host) = Host::new("again") else { return };
     host.write(ALIGN);
@@ -231,6 +238,7 @@ fn a_mode_is_set_again_after_the_link_the_channels_or_the_nic_itself() {
     assert_eq!(host.now(), aligned());
     host.shell("ip link del v0");
     host.plug();
+    host.up();
     daemon.says("its mode align is set again");
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(host.now(), aligned());
@@ -241,7 +249,7 @@ fn a_mode_is_set_again_after_the_link_the_channels_or_the_nic_itself() {
 #[test]
 fn watch_hears_of_a_link_long_before_it_looks_by_itself() {
     let Some(host) = Host::new("hears") else { return };
-    let apply = host.command(&["apply", "v0", "--mode", "align", "--cpus", "0"]).output().unwrap();
+    let apply = host.nic(&["apply", "v0", "--mode", "align", "--cpus", "0"]).output().unwrap();
     assert!(apply.status.success(), "{apply:?}");
     let mut watch = host.start(&["watch", "--every", "3600"]);
     // it has to have seen the NIC once, as it is now
@@ -250,7 +258,7 @@ fn watch_hears_of_a_link_long_before_it_looks_by_itself() {
     watch.says("settings were set again");
     assert_eq!(host.now(), aligned());
     watch.end(Signal::TERM);
-    assert!(host.command(&["restore"]).output().unwrap().status.success());
+    assert!(host.nic(&["restore"]).output().unwrap().status.success());
     assert_eq!(host.now(), before());
 }
 

@@ -34,9 +34,9 @@ impl Live {
         let is_tun = self.attribute(name, "tun_flags").is_some();
         let channels = if_supported(ethtool.channels(name)).map_err(fault)?.filter(|_| !is_tun);
         let table = if_supported(ethtool.rss_table(name)).map_err(fault)?;
-        let rules = if_supported(ethtool.rule_count(name)).map_err(fault)?;
-        let port_rules = if_supported(ethtool.port_rules(name)).map_err(fault)?;
-        let contexts = if_supported(ethtool.rss_contexts(name)).map_err(fault)?.flatten();
+        // A driver that does not tell these has every mode but `rules`, which asks again.
+        let port_rules = ethtool.port_rules(name).unwrap_or_default();
+        let contexts = ethtool.rss_contexts(name).ok().flatten();
         Ok(NicState {
             driver: nic.and_then(|nic| nic.driver.clone()),
             operstate: self.attribute(name, "operstate"),
@@ -48,8 +48,8 @@ impl Live {
             below: self.below(name),
             rss_table: table.filter(|table| !table.is_empty()),
             ntuple: if_supported(ethtool.ntuple(name)).map_err(fault)?.flatten(),
-            rules,
-            port_rules: port_rules.unwrap_or_default(),
+            rules: if_supported(ethtool.rule_count(name)).map_err(fault)?,
+            port_rules,
             rss_contexts: contexts.map(|all| all.into_iter().map(|(_, queues)| queues).collect()),
             rings: if_supported(ethtool.rings(name)).map_err(fault)?,
             coalesce: if_supported(ethtool.coalesce(name)).map_err(fault)?,

@@ -159,7 +159,7 @@ impl Ethtool {
                 (Ok(queue), 0) => Some([queue].into_iter().collect()),
                 (Ok(first), context) => {
                     let table = self.rss_context(interface, context)?;
-                    Some(table.into_iter().map(|queue| queue + first).collect())
+                    Some(table.into_iter().map(|queue| queue.saturating_add(first)).collect())
                 }
             };
             rules.push(Found { location, rule: PortRule { packets, queues }, context });
