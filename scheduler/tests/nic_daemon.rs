@@ -212,7 +212,10 @@ fn ports_of_policy_files_are_followed() {
     let words = ["daemon", "--host", &file, "--policy", &policy];
     let refused = host.nic(&words).output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("the policy files are refused") && said.contains(":4:9: ports"), "{said}");
+    assert!(
+        said.contains("the policy files are refused") && said.contains(":4:9: ports"),
+        "{said}"
+    );
     fs::write(&policy, "").unwrap();
     let mut daemon = host.start(&words);
     daemon.says("no policy file has a rule with ports for it");

@@ -5,14 +5,14 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use steer_topology::CpuSet;
 
-const WORDS: usize = 4;
+const WORDS: usize = 2;
 
 /// Receive queues, by number. Written as CPUs are: `0-3,8`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Queues([u64; WORDS]);
 
 impl Queues {
-    /// Only queues with numbers below this are in a set: more than any host has CPUs for one pool.
+    /// Only queues with numbers below this are in a set: a NIC has seldom more.
     pub const MAX: u32 = 64 * WORDS as u32;
 
     /// Whether there is none.
