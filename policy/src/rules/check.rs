@@ -22,7 +22,8 @@ pub(crate) fn check(rules: &[Rule]) -> Vec<Problem> {
 }
 
 fn check_rule(rule: &Rule) -> Vec<Problem> {
-    let errors = rule.sets.out_of_range().into_iter().chain(contradictions(rule));
+    let errors = rule.sets.out_of_range().into_iter();
+    let errors = errors.chain(contradictions(rule)).chain(ports_without_pool(rule));
     let errors = errors.map(|(key, refusal)| {
         problem(Severity::Error, rule.location_of(key), key, refusal.to_string())
     });
@@ -40,12 +41,24 @@ fn problem(severity: Severity, at: Location, key: &str, message: String) -> Prob
 fn contradictions(rule: &Rule) -> impl Iterator<Item = (&'static str, Refusal)> {
     Contradiction::all(&rule.sets, &Settings::default())
         // If a rule sets only one bound of bursts, a broader rule may set the other. But a rule
-        // that sets `exclusive` or `ports` must itself say which cores it means.
+        // that sets `exclusive` must itself say which cores are exclusive.
         .filter(|found| {
-            ["exclusive", "ports"].contains(&found.keys[0])
-                || found.keys.iter().all(|key| rule.keys.contains_key(key))
+            found.keys[0] == "exclusive" || found.keys.iter().all(|key| rule.keys.contains_key(key))
         })
         .map(|found| (found.keys[0], found.refusal))
+}
+
+/// The ports of a rule that does not say where their packets belong. A rule below it may well place
+/// its threads elsewhere.
+fn ports_without_pool(rule: &Rule) -> Option<(&'static str, Refusal)> {
+    let anywhere = matches!(rule.sets.pool, None | Some(Pool::Any));
+    let refusal = || {
+        Refusal::new(
+            "no pool for their packets",
+            "ports together with pool = \"nic-local\", \"remote\" or a list of CPUs",
+        )
+    };
+    (rule.sets.ports.is_some() && anywhere).then(|| ("ports", refusal()))
 }
 
 /// Keys that have no effect because of another key in the same rule, and why.

@@ -19,7 +19,7 @@ pub(crate) struct Contradiction {
 impl Contradiction {
     /// All contradictions in `sets`. `base` provides what `sets` leaves open.
     pub(crate) fn all(sets: &Sets, base: &Settings) -> impl Iterator<Item = Self> + use<> {
-        [bursts(sets, base), exclusive(sets), reserve(sets), ports(sets)].into_iter().flatten()
+        [bursts(sets, base), exclusive(sets), reserve(sets)].into_iter().flatten()
     }
 }
 
@@ -57,18 +57,6 @@ fn reserve(sets: &Sets) -> Option<Contradiction> {
         refusal: Refusal::new(
             format!("{} cores from a pool of {listed} CPUs", reserved(sets)),
             format!("0 to {listed} with this pool"),
-        ),
-    })
-}
-
-/// `ports` are set, but not where their packets belong.
-fn ports(sets: &Sets) -> Option<Contradiction> {
-    let anywhere = matches!(sets.pool, None | Some(Pool::Any));
-    (sets.ports.is_some() && anywhere).then(|| Contradiction {
-        keys: &["ports", "pool"],
-        refusal: Refusal::new(
-            "no pool for their packets",
-            "ports together with pool = \"nic-local\", \"remote\" or a list of CPUs",
         ),
     })
 }

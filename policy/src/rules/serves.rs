@@ -18,26 +18,27 @@ pub struct PortPool {
     pub port: Port,
     /// The CPUs.
     pub pool: Pool,
-    /// Whether other packets stay off them.
+    /// Whether other packets stay off them. Only CPUs of a list can be exclusive.
     pub exclusive: bool,
 }
 
 impl PolicySet {
     /// Where packets that arrive through the interface `nic` belong, for each port that a rule
-    /// names, sorted. If several rules name a port, the most specific one counts.
+    /// names, those of more specific rules first. If several name a port, the most specific counts.
     pub fn ports(&self, nic: &str) -> Vec<PortPool> {
         let mut found: Vec<PortPool> = Vec::new();
         let here = |rule: &&Rule| rule.sets.nic.as_ref().is_none_or(|name| name.as_str() == nic);
         for rule in self.rules().iter().filter(here) {
             let (Some(ports), Some(pool)) = (&rule.sets.ports, &rule.sets.pool) else { continue };
-            let exclusive = rule.sets.exclusive == Some(true);
+            // with a reserve, which of the pool's cores are exclusive is the scheduler's choice
+            let listed = matches!(pool, Pool::Cpus(_));
+            let exclusive = listed && rule.sets.exclusive == Some(true);
             for port in ports.iter() {
                 if found.iter().all(|it| it.port != port) {
                     found.push(PortPool { port, pool: pool.clone(), exclusive });
                 }
             }
         }
-        found.sort_by_key(|it| it.port);
         found
     }
 }

@@ -108,14 +108,22 @@ impl Live {
         let absent = || io::Error::from_raw_os_error(libc::ENODEV);
         match (setting.what, value) {
             (What::Channels, Value::Channels(channels)) => {
-                self.ethtool.set_channels(&interface, *channels)
+                self.ethtool.set_channels(&interface, *channels).map_err(refused)
             }
             (What::RssTable, Value::Table(table)) => {
                 let queues =
                     if_supported(self.ethtool.channels(&interface))?.map(|(_, now)| now.receive());
                 self.ethtool.set_rss_table(&interface, table, queues.unwrap_or(0))
             }
-            (What::Ntuple, Value::Switch(on)) => self.ethtool.set_ntuple(&interface, *on),
+            (What::Ntuple, Value::Switch(on)) => {
+                let rules = if_supported(self.ethtool.rule_count(&interface))?.unwrap_or(0);
+                if !on && rules > 0 {
+                    return Err(io::Error::other(format!(
+                        "{rules} rules of other programs would go with it (ethtool -n)"
+                    )));
+                }
+                self.ethtool.set_ntuple(&interface, *on)
+            }
             (What::RssContext(queues), Value::Switch(on)) => {
                 self.ethtool.set_context(&interface, queues, *on)
             }
@@ -240,6 +248,17 @@ fn irq(interface: &str, queue: QueueRef) -> io::Result<Option<Irq>> {
 fn affinity(root: &Path, irq: u32) -> io::Result<Option<CpuSet>> {
     let text = files::text(&files::affinity_path(root, irq))?;
     text.map(|text| text.parse().map_err(io::Error::other)).transpose()
+}
+
+/// The kernel's answer to a number of channels, with what it may mean.
+fn refused(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL) => io::Error::other(
+            "invalid: it is out of range, or a rule or an RSS context names a queue that would go \
+             (ethtool -l, -n, -x)",
+        ),
+        _ => error,
+    }
 }
 
 /// Where the rule for some packets sends them; nowhere if there is none.

@@ -1,10 +1,9 @@
 //! In which order settings go back: the number of channels first, as drivers set a queue's settings
-//! anew with it, then everything in reverse. A table that names queues which go away changes before
-//! these go, and so do contexts and rules.
+//! anew with it, then everything in reverse. Rules, contexts and tables may name queues that go away:
+//! they change before these go.
 
 use std::cmp::Reverse;
 
-use crate::queues::Queues;
 use crate::setting::{Setting, Value, What};
 
 /// Sorts ways back, each a setting with the value it has and the one it goes back to.
@@ -20,12 +19,9 @@ pub(crate) fn back<T>(
         .collect();
     let shrinks = |setting: &Setting| shrinking.iter().any(|it| it.device == setting.device);
     ways.sort_by_key(|way| {
-        let (setting, _, to) = of(way);
-        let leaves = matches!(to, Some(Value::Switch(false)))
-            || to == Some(&Value::Queues(Queues::default()));
+        let (setting, ..) = of(way);
         let rank = match setting.what {
-            What::RssTable if shrinks(setting) => 0,
-            What::RssContext(_) | What::Rule(_) if leaves => 0,
+            What::RssTable | What::RssContext(_) | What::Rule(_) if shrinks(setting) => 0,
             What::Channels => 1,
             _ => 2,
         };

@@ -15,6 +15,14 @@ impl Queues {
     /// Only queues with numbers below this are in a set: a NIC has seldom more.
     pub const MAX: u32 = 64 * WORDS as u32;
 
+    /// All of these; `None` if a number is too large.
+    pub(crate) fn all(queues: impl IntoIterator<Item = u32>) -> Option<Self> {
+        let mut fit = true;
+        let each = queues.into_iter().inspect(|queue| fit &= *queue < Self::MAX);
+        let set = each.collect();
+        fit.then_some(set)
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use log::{info, warn};
 use steer_nic::{
-    Change, Channels, Device, Held, Kernel, Live, Presence, Setting, Store, absorb, apply, plan,
-    restore,
+    Change, Channels, Device, Held, Kernel, Live, Mode, Presence, Setting, Store, What, absorb,
+    apply, plan, restore,
 };
 use steer_topology::Machine;
 
@@ -123,14 +123,20 @@ fn set(
     name: &str,
     foreign: &BTreeSet<Setting>,
 ) -> Result<usize> {
+    let mut hook = stops::from_environment();
     let mut changes = changes(live, held, name)?;
+    let channels = |change: &Change| change.setting.what == What::Channels;
+    if held.mode == Mode::Rules && changes.iter().any(channels) {
+        // the kernel takes no queue away that a rule or an RSS context names: begin anew
+        restore(live, store, Some(&held.device), false, &mut hook.steps())?;
+        changes = self::changes(live, held, name)?;
+    }
     changes.retain(|change| !foreign.contains(&change.setting));
     if changes.is_empty() {
         return Ok(0);
     }
     let device = changes.iter().find_map(|change| change.setting.device.clone());
     let held = Held { device: device.unwrap_or_else(|| held.device.clone()), ..held.clone() };
-    let mut hook = stops::from_environment();
     Ok(apply(live, store, &changes, &[held], &mut hook.steps())?.written)
 }
 

@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use super::model::{MAX, Model, is_nothing, queue_of};
 use super::*;
 use crate::change::Change;
-use crate::journal::Found;
+use crate::journal::{Entry, Found};
 use crate::plan::tests::machine;
 use crate::plan::{Mode, Options, plan};
+use crate::rule::Match;
 use steer_policy::{Pool, Port, PortPool, Protocol};
 
 /// What happens in a trial.
@@ -22,6 +23,8 @@ enum Event {
     Restore(Option<(Stop, u32)>),
     /// Another program sets one of the settings.
     Foreign(prop::sample::Index, u64),
+    /// Another program sends the packets to one of our ports to the first queue.
+    ForeignRule,
     /// Another program changes the number of channels.
     ForeignChannels(u32),
     /// The NIC leaves and comes back.
@@ -40,6 +43,7 @@ fn event() -> impl Strategy<Value = Event> {
         6 => (mode, 1..5usize, stop.clone()).prop_map(|(mode, cores, stop)| Event::Apply(mode, cores, stop)),
         3 => stop.prop_map(Event::Restore),
         3 => (any::<prop::sample::Index>(), 1..1000u64).prop_map(|(which, n)| Event::Foreign(which, n)),
+        1 => Just(Event::ForeignRule),
         1 => (1..=MAX).prop_map(Event::ForeignChannels),
         1 => Just(Event::Replace),
         1 => Just(Event::Reboot),
@@ -66,6 +70,9 @@ struct Trial {
     queues: u32,
     /// What each setting has to be when all is put back.
     must: BTreeMap<What, Value>,
+    /// What some settings may be instead: a queue that we had taken out of use came back by another
+    /// program's channels. Nobody can tell whether the driver's values are that program's choice.
+    may: BTreeMap<What, Value>,
 }
 
 impl Trial {
@@ -74,7 +81,7 @@ impl Trial {
         let must = model.cells();
         // in memory: a thousand trials synchronise the journal many thousand times
         let folder = tempfile::tempdir_in("/dev/shm").unwrap();
-        Trial { model, folder, boots: 0, queues, must }
+        Trial { model, folder, boots: 0, queues, must, may: BTreeMap::new() }
     }
 
     fn store(&self) -> Store {
@@ -86,6 +93,10 @@ impl Trial {
             Found::Journal(journal) => journal,
             _ => Journal::default(),
         }
+    }
+
+    fn knows(&self, what: What) -> bool {
+        self.journal().entry(&self.model.setting(what)).is_some()
     }
 
     fn apply(&mut self, mode: Mode, cores: usize, stop: Option<(Stop, u32)>) {
@@ -103,6 +114,8 @@ impl Trial {
             Err(Error::Stopped(_)) => {}
             Err(Error::Interrupted) => self.restore(None),
             Err(Error::RolledBack { .. } | Error::Foreign { .. }) => assert_eq!(now, before),
+            // the kernel refused a step, and the stop came on the way back
+            Err(Error::RollbackFailed { .. }) if stop.is_some() => {}
             Err(error) => panic!("{error}"),
         }
     }
@@ -133,6 +146,7 @@ impl Trial {
     /// What a setting must be once another program has set it to `value`. Where that is a value of
     /// ours, nobody can tell that it was set, and it goes back.
     fn foreign(&mut self, what: What, value: Value) {
+        self.may.remove(&what);
         let journal = self.journal();
         let setting = self.model.setting(what);
         let ours = journal.entry(&setting).filter(|entry| entry.ours.contains(&value));
@@ -146,7 +160,10 @@ impl Trial {
         let Value::Channels(channels) = &self.must[&What::Channels] else { panic!("other") };
         let there = |what: &What| queue_of(*what).is_none_or(|queue| queue < channels.combined);
         let there = |what: &What, value: &Value| there(what) && !is_nothing(*what, value);
-        self.must.clone().into_iter().filter(|(what, value)| there(what, value)).collect()
+        let cells = self.model.cells();
+        let mut must = self.must.clone();
+        must.extend(self.may.clone().into_iter().filter(|(what, it)| cells.get(what) == Some(it)));
+        must.into_iter().filter(|(what, value)| there(what, value)).collect()
     }
 
     fn happen(&mut self, event: Event) {
@@ -154,7 +171,10 @@ impl Trial {
             Event::Apply(mode, cores, stop) => self.apply(mode, cores, stop),
             Event::Restore(stop) => self.restore(stop),
             // After a kill amid a change of channels nobody can tell whose a queue's settings are.
-            Event::Foreign(..) | Event::ForeignChannels(_) | Event::Hotplug(_)
+            Event::Foreign(..)
+            | Event::ForeignRule
+            | Event::ForeignChannels(_)
+            | Event::Hotplug(_)
                 if !self.journal().unsettled.is_empty() => {}
             Event::Foreign(which, number) => {
                 let cells = self.model.cells();
@@ -174,6 +194,16 @@ impl Trial {
                 self.model.write(what, value.clone());
                 self.foreign(what, value);
             }
+            Event::ForeignRule => {
+                let what = What::Rule(Match { port: ports()[0].port, v6: false });
+                let value = Value::Queues([0].into_iter().collect());
+                self.model.write(what, value.clone());
+                self.foreign(what, value);
+            }
+            // A restore that failed half-way left a table, which may name queues that go now: the
+            // kernel does not take it back then, and restore says so.
+            Event::ForeignChannels(_)
+                if self.knows(What::RssTable) && !self.knows(What::Channels) => {}
             // To set what is set already is nothing.
             Event::ForeignChannels(queues)
                 if self.model.state().rx.len() == queues as usize || !self.model.allows(queues) => {
@@ -187,7 +217,8 @@ impl Trial {
                 // else what they had at first.
                 self.must.retain(|what, _| !what.of_a_queue());
                 let journal = self.journal();
-                for entry in &journal.entries {
+                let here = |entry: &&Entry| entry.setting == self.model.setting(entry.setting.what);
+                for entry in journal.entries.iter().filter(here) {
                     let what = entry.setting.what;
                     let value = entry.foreign.clone().or(entry.original.clone());
                     value.map(|value| self.must.entry(what).or_insert(value));
@@ -202,12 +233,17 @@ impl Trial {
                         }
                         _ => self.foreign(what, value),
                     }
+                    let original = entry.and_then(|entry| entry.original.clone());
+                    self.may.extend(
+                        original.filter(|_| !before.contains_key(&what)).map(|it| (what, it)),
+                    );
                 }
             }
             Event::Replace => {
                 self.model.replace(self.queues);
                 let flows = self.must[&What::SockFlows].clone();
                 self.must = self.model.cells();
+                self.may.clear();
                 self.must.insert(What::SockFlows, flows);
             }
             Event::Hotplug(cpu) => {
@@ -229,6 +265,7 @@ impl Trial {
                 self.boots += 1;
                 self.model.boot(self.queues);
                 self.must = self.model.cells();
+                self.may.clear();
             }
         }
     }

@@ -24,7 +24,7 @@ impl Ethtool {
         let mut found = Vec::new();
         for context in 1..=LAST {
             match self.rss_context(interface, context) {
-                Ok(table) => found.push((context, table.into_iter().collect())),
+                Ok(table) => found.extend(Queues::all(table).map(|queues| (context, queues))),
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EOPNOTSUPP) => return Ok(None),
                     Some(libc::ENOENT | libc::EINVAL) => {}

@@ -26,11 +26,14 @@ pub(super) const LOCATION: usize = 176;
 /// The number of rules, or the RSS context of one.
 pub(super) const COUNT: usize = 184;
 pub(super) const LOCATIONS: usize = 188;
-/// Bytes of the fields to compare, and where in them the port of the destination is.
-pub(super) const FIELDS: usize = 52;
+/// Where in the fields to compare the port of the destination is.
 pub(super) const PORT_V4: usize = 10;
 pub(super) const PORT_V6: usize = 34;
 
+/// Where the mask's extension ends.
+pub(super) const MASK_END: usize = 164;
+/// The rule looks at further fields; some drivers say so of every rule.
+pub(super) const FLOW_EXT: u32 = 0xc000_0000;
 /// The rule sends packets to an RSS context.
 pub(super) const FLOW_RSS: u32 = 0x2000_0000;
 /// The driver chooses the rule's place, and (as the place) a free one.
@@ -96,7 +99,7 @@ impl Request {
 
     /// The packets of this rule, if it is one for all packets to a port.
     fn packets(&self) -> Option<Match> {
-        let (protocol, v6) = match self.get(FLOW_TYPE) & !FLOW_RSS {
+        let (protocol, v6) = match self.get(FLOW_TYPE) & !(FLOW_RSS | FLOW_EXT) {
             0x01 => (Protocol::Tcp, false),
             0x02 => (Protocol::Udp, false),
             0x05 => (Protocol::Tcp, true),
@@ -104,7 +107,7 @@ impl Request {
             _ => return None,
         };
         let at = if v6 { PORT_V6 } else { PORT_V4 };
-        let mask = self.bytes(MASK, FIELDS);
+        let mask = self.bytes(MASK, MASK_END - MASK);
         let whole = |(byte, bits): (usize, &u8)| *bits == if byte / 2 == at / 2 { 0xff } else { 0 };
         let header = self.bytes(HEADER + at, 2);
         let number = u16::from_be_bytes(header.try_into().ok()?);
@@ -150,17 +153,13 @@ impl Ethtool {
                 result => result?,
             }
             let Some(packets) = request.packets() else { continue };
-            let context = match request.get(FLOW_TYPE) & FLOW_RSS {
-                0 => 0,
-                _ => request.get(COUNT),
-            };
-            let queues = match (u32::try_from(request.cookie()), context) {
-                (Err(_), _) => None,
-                (Ok(queue), 0) => Some([queue].into_iter().collect()),
-                (Ok(first), context) => {
-                    let table = self.rss_context(interface, context)?;
-                    Some(table.into_iter().map(|queue| queue.saturating_add(first)).collect())
-                }
+            let by_table = request.get(FLOW_TYPE) & FLOW_RSS != 0;
+            let context = if by_table { request.get(COUNT) } else { 0 };
+            let queues = match u32::try_from(request.cookie()) {
+                Ok(queue) if !by_table => Queues::all([queue]),
+                Ok(0) if context != 0 => Queues::all(self.rss_context(interface, context)?),
+                // dropped, to a virtual function, by the default table
+                _ => None,
             };
             rules.push(Found { location, rule: PortRule { packets, queues }, context });
         }
@@ -251,6 +250,12 @@ mod tests {
                 request.set_match(packets);
                 request.set_cookie(7);
                 assert_eq!((request.packets(), request.cookie()), (Some(packets), 7));
+                request.set(FLOW_TYPE, flow_type(packets) | FLOW_EXT);
+                assert_eq!(request.packets(), Some(packets), "as ixgbe says it");
+                // one for a VLAN is another kind
+                request.set_u16(MASK_END - 12, u16::MAX);
+                assert_eq!(request.packets(), None);
+                request.set_u16(MASK_END - 12, 0);
                 // one that looks at the source as well is another kind
                 request.set_u16(MASK + 8, u16::MAX);
                 assert_eq!(request.packets(), None);

@@ -107,10 +107,11 @@ pub fn plan(
     }
     let mut draft = Draft { state, host, changes: Vec::new(), notes: Vec::new() };
     if mode != Mode::Keep {
-        let served = match mode {
+        let (served, notes) = match mode {
             Mode::Rules => rules::served(machine, state, options).map_err(refuse)?,
-            _ => Vec::new(),
+            _ => rules::Wanted::default(),
         };
+        draft.notes.extend(notes);
         let pools: Vec<CpuSet> = served.iter().map(|it| it.cpus.clone()).collect();
         let mut serving = Serving::choose(machine, state, options, &pools).map_err(refuse)?;
         serving.hashed = rules::hashed(&serving, &served).map_err(refuse)?;

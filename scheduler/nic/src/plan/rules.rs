@@ -12,6 +12,9 @@ use crate::rule::Match;
 use crate::setting::{Value, What};
 use crate::state::NicState;
 
+/// Drivers without rules for IPv6 (drivers/net/ethernet/intel/ixgbe, Linux 6.18).
+const V4_ONLY: [&str; 1] = ["ixgbe"];
+
 /// A port and the CPUs of its packets.
 pub(super) struct Served {
     port: Port,
@@ -19,15 +22,18 @@ pub(super) struct Served {
     exclusive: bool,
 }
 
-/// The CPUs of each port.
+/// What is wanted, and what cannot be had.
+pub(super) type Wanted = (Vec<Served>, Vec<String>);
+
+/// The CPUs of each port: those of its pool, without those that are exclusive to others.
 ///
 /// # Errors
-/// No policy file names a port, or a pool cannot be found on this machine.
+/// No policy file names a port, or no pool can be found on this machine.
 pub(super) fn served(
     machine: &Machine,
     state: &NicState,
     options: &Options,
-) -> Result<Vec<Served>, String> {
+) -> Result<Wanted, String> {
     if options.ports.is_empty() {
         return Err("no policy file has a rule with ports for it; write one \
                     (docs/policy.md, ports)"
@@ -41,14 +47,34 @@ pub(super) fn served(
         (Pool::Remote, Some(near)) => Some(online.difference(near)),
         (Pool::Any, _) | (_, None) => None,
     };
-    let serve = |wish: &PortPool| {
-        let cpus = find(&wish.pool).filter(|cpus| !cpus.is_empty());
-        let cpus = cpus.ok_or_else(|| {
-            format!("no CPU of the pool \"{}\" of {} is online or known", wish.pool, wish.port)
-        })?;
-        Ok(Served { port: wish.port, cpus, exclusive: wish.exclusive })
-    };
-    options.ports.iter().map(serve).collect()
+    // CPUs that are exclusive to two pools are the first one's
+    let mut exclusive: Vec<(&Pool, CpuSet)> = Vec::new();
+    for wish in options.ports.iter().filter(|wish| wish.exclusive) {
+        if exclusive.iter().all(|(pool, _)| **pool != wish.pool) {
+            let cpus = find(&wish.pool).unwrap_or_default();
+            let own = exclusive.iter().fold(cpus, |cpus, (_, taken)| cpus.difference(taken));
+            exclusive.push((&wish.pool, own));
+        }
+    }
+    let (mut served, mut notes) = (Vec::new(), Vec::new());
+    for PortPool { port, pool, exclusive: is_exclusive } in &options.ports {
+        let others = exclusive.iter().filter(|(theirs, _)| *theirs != pool);
+        let cpus = find(pool).unwrap_or_default();
+        let cpus = match exclusive.iter().find(|(own, _)| *is_exclusive && *own == pool) {
+            Some((_, own)) => own.clone(),
+            None => others.fold(cpus, |cpus, (_, taken)| cpus.difference(taken)),
+        };
+        match cpus.is_empty() {
+            true => notes.push(format!(
+                "no CPU of the pool \"{pool}\" of {port} is online, known, and not exclusive to others"
+            )),
+            false => served.push(Served { port: *port, cpus, exclusive: *is_exclusive }),
+        }
+    }
+    match served.is_empty() {
+        true => Err(notes.join("; ")),
+        false => Ok((served, notes)),
+    }
 }
 
 /// The queues of packets to all other ports: near the NIC, and in no exclusive pool.
@@ -104,7 +130,11 @@ impl Draft<'_> {
                 }
                 _ => {}
             }
-            for v6 in [false, true] {
+            let v4_only = self.state.driver.as_deref().is_some_and(|it| V4_ONLY.contains(&it));
+            if v4_only {
+                self.notes.push(format!("its driver takes no rules for IPv6, as for {}", it.port));
+            }
+            for v6 in [false, true].into_iter().filter(|v6| !(v4_only && *v6)) {
                 self.send(Match { port: it.port, v6 }, queues)?;
             }
         }
@@ -128,8 +158,8 @@ impl Draft<'_> {
             Some(Some(now)) => now,
             Some(None) => {
                 return Err(format!(
-                    "it has a rule that drops the packets {packets} or sends them elsewhere; \
-                     delete it (ethtool -n, -N)"
+                    "it has a rule for the packets {packets} that drops them, or sends them to a \
+                     virtual function or by the default table; delete it (ethtool -n, -N)"
                 ));
             }
         };

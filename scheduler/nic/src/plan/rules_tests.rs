@@ -98,6 +98,17 @@ fn without_further_tables_ports_take_turns_on_the_queues_of_a_pool() {
 }
 
 #[test]
+fn a_queue_leaves_its_cpu_if_a_pool_has_none_otherwise() {
+    let mut state = nic(4, 4);
+    state.channels = None;
+    for (irq, cpu) in state.irqs.iter_mut().zip(["8", "10", "12", "14"]) {
+        irq.asked = cpus(cpu);
+    }
+    let plan = planned(&state, vec![served(443, on("2"), false)]).unwrap();
+    assert_eq!(irqs(&plan), [(3, "2".to_owned())]);
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let ports = || vec![served(443, on("10-11"), false)];
     let refused = |state: &NicState, ports| planned(state, ports).unwrap_err();
@@ -108,13 +119,36 @@ fn what_cannot_be_is_refused() {
     assert!(
         refused(&nic(2, 2), three.into()).contains("too few queues for one in the pool of tcp/3")
     );
-    assert!(refused(&nic(4, 4), vec![served(1, on("99"), false)]).contains("\"99\" of tcp/1"));
+    assert!(
+        refused(&nic(4, 4), vec![served(1, on("99"), false)]).contains("\"99\" of tcp/1 is online")
+    );
     let ntuple = Some(Feature { on: false, fixed: true });
     let fixed = NicState { ntuple, ..nic(4, 4) };
     assert_eq!(refused(&fixed, ports()), "its driver takes no ntuple filters (fixed off)");
     let packets = Match { port: ports()[0].port, v6: false };
     let drops = NicState { port_rules: vec![PortRule { packets, queues: None }], ..nic(4, 4) };
-    assert!(refused(&drops, ports()).contains("drops the packets tcp4 443"));
+    assert!(refused(&drops, ports()).contains("for the packets tcp4 443 that drops them"));
+}
+
+#[test]
+fn a_pool_that_cannot_be_does_not_take_the_mode_from_others() {
+    let ports = vec![served(1, on("99"), false), served(443, on("10"), false)];
+    let plan = planned(&nic(4, 4), ports).unwrap();
+    assert_eq!(lines(&plan, "ethtool -N").len(), 2);
+    assert!(plan.notes[0].contains("\"99\" of tcp/1 is online"), "{:?}", plan.notes);
+}
+
+#[test]
+fn packets_of_a_wide_pool_stay_off_an_exclusive_one() {
+    let ports = vec![served(80, Pool::NicLocal, false), served(6379, on("8-11"), true)];
+    let plan = planned(&roomy(4, 4), ports).unwrap();
+    assert!(
+        lines(&plan, "ethtool -N")
+            .iter()
+            .all(|line| line.ends_with("of the queues 0,2") || line.ends_with("of the queues 1,3")),
+        "{:?}",
+        lines(&plan, "ethtool -N")
+    );
 }
 
 #[test]
@@ -148,14 +182,18 @@ proptest! {
         let after = carried_out(state, &plan);
         let cpu = |queue: u32| after.irqs[queue as usize].asked.first().unwrap();
         for rule in &after.port_rules {
-            let pool = pool(&pools[usize::from(rule.packets.port.number) - 1]);
+            let own = pool(&pools[usize::from(rule.packets.port.number) - 1]);
             let queues: Queues = rule.queues.unwrap();
             prop_assert!(!queues.is_empty());
             for queue in queues.iter() {
-                prop_assert!(pool.contains(cpu(queue)), "{} on CPU {}", rule.packets, cpu(queue));
+                let mut exclusive = pools.iter().filter(|it| it.2).map(&pool);
+                let first = exclusive.find(|it| it.contains(cpu(queue)));
+                prop_assert!(first.is_none_or(|first| first == own), "of another pool");
+                prop_assert!(own.contains(cpu(queue)), "{} on CPU {}", rule.packets, cpu(queue));
             }
         }
-        prop_assert_eq!(after.port_rules.len(), 2 * pools.len());
+        let skipped = plan.notes.iter().filter(|note| note.starts_with("no CPU of the pool"));
+        prop_assert_eq!(after.port_rules.len(), 2 * (pools.len() - skipped.count()));
         for queue in after.rss_table.clone().unwrap() {
             prop_assert!(cpus("8-15").contains(cpu(queue)));
             let taken = pools.iter().filter(|it| it.2).any(|it| pool(it).contains(cpu(queue)));

@@ -53,6 +53,10 @@ impl Serving {
         if pairs > cores.len() && options.cores.is_none() && options.active.is_none() {
             candidates.extend(rounds.into_iter().flatten());
         }
+        if !pools.is_empty() {
+            // a queue that stays where it is must not keep one from a pool
+            candidates.truncate(pairs);
+        }
         let cpus = assign(state, pairs, &candidates, channels.is_some());
         let hashed = (0..cpus.len() as u32).collect();
         Ok(Serving { cpus, cores, channels, near, hashed })
@@ -72,7 +76,7 @@ fn with_pools(machine: &Machine, near: &CpuSet, others: Vec<u32>, pools: &[CpuSe
     for pool in pools {
         let near = pool.intersection(near);
         let cpus = if near.is_empty() { pool.intersection(&machine.online_cpus()) } else { near };
-        let cores: Vec<u32> = by_core(machine, &cpus).drain(..).next().unwrap_or_default();
+        let cores: Vec<u32> = by_core(machine, &cpus).into_iter().next().unwrap_or_default();
         if !first.iter().any(|cpu| pool.contains(*cpu)) {
             first.extend(cores.first());
         }

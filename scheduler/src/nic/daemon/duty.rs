@@ -21,10 +21,21 @@ use crate::nic::back::{failures, put_back};
 use crate::nic::keeper::Keeper;
 use crate::nic::stops;
 
-/// A mode that could not be set is tried again after this time.
+/// A mode that could not be set is tried again after this time ...
 const RETRY: Duration = Duration::from_secs(10);
+/// ... and, if settings had been written and went back, after twice as long each time, up to this:
+/// each try may disturb traffic.
+const LONGEST: Duration = Duration::from_secs(3600);
 /// How often a driver is asked for its counters: some take milliseconds.
 const COUNT_EVERY: Duration = Duration::from_secs(10);
+
+/// Why a mode is not in force.
+pub(super) struct Trouble {
+    pub(super) why: String,
+    since: Instant,
+    /// Until it is tried again.
+    rest: Duration,
+}
 
 /// Who looks after the NICs.
 pub(super) struct Duty {
@@ -41,8 +52,10 @@ pub(super) struct Duty {
     counted: Option<Instant>,
     /// Of NICs whose number of cores follows the load.
     pub(super) followers: BTreeMap<String, Follower>,
-    /// What went wrong with a NIC, and when.
-    pub(super) troubles: BTreeMap<String, (String, Instant)>,
+    /// What went wrong with a NIC.
+    pub(super) troubles: BTreeMap<String, Trouble>,
+    /// How often the host file had changed at the last look.
+    reloads: u64,
     /// What is in force now, as the journal has it.
     pub(super) journal: Journal,
     /// By NIC in the mode `rules`, where packets to some ports belong.
@@ -65,6 +78,7 @@ impl Duty {
             counted: None,
             followers: BTreeMap::new(),
             troubles: BTreeMap::new(),
+            reloads: 0,
             journal: Journal::default(),
             ports: BTreeMap::new(),
             foreign: BTreeMap::new(),
@@ -102,15 +116,20 @@ impl Duty {
         }
         self.verify(&nics);
         let by_rules = nics.iter().filter(|(_, wish)| wish.mode == Mode::Rules);
-        self.ports = by_rules.map(|(name, _)| (name.clone(), wishes.ports(name))).collect();
+        let ports = by_rules.map(|(name, _)| (name.clone(), wishes.ports(name))).collect();
+        if self.ports != ports || self.reloads != wishes.reloads {
+            // what went wrong before may go well now
+            self.troubles.values_mut().for_each(|trouble| trouble.rest = Duration::ZERO);
+        }
+        (self.ports, self.reloads) = (ports, wishes.reloads);
         self.put_back_unwanted(&nics)?;
         self.troubles.retain(|name, _| nics.contains_key(name));
         for (name, wish) in &nics {
-            let waits = self.troubles.get(name).is_some_and(|(_, since)| since.elapsed() < RETRY);
+            let waits = self.troubles.get(name).is_some_and(|it| it.since.elapsed() < it.rest);
             match if waits { Ok(()) } else { self.serve(name, wish, wishes.on_exit()) } {
                 Ok(()) if waits => {}
                 Ok(()) => drop(self.troubles.remove(name)),
-                Err(error) => self.fail(name, format!("{error:#}")),
+                Err(error) => self.fail(name, &error),
             }
         }
         self.read_journal()
@@ -133,14 +152,22 @@ impl Duty {
         Ok(())
     }
 
-    fn fail(&mut self, name: &str, trouble: String) {
-        if self.troubles.get(name).is_none_or(|(before, _)| *before != trouble) {
-            warn!("NIC {name}: {trouble}");
+    fn fail(&mut self, name: &str, error: &anyhow::Error) {
+        let why = format!("{error:#}");
+        let before = self.troubles.get(name).filter(|before| before.why == why);
+        if before.is_none() {
+            warn!("NIC {name}: {why}");
         }
+        let wrote = matches!(
+            error.downcast_ref(),
+            Some(Error::RolledBack { .. } | Error::RollbackFailed { .. })
+        );
+        let rest = before.filter(|_| wrote).map_or(RETRY, |before| 2 * before.rest);
+        let rest = rest.clamp(RETRY, LONGEST);
         if let Some(judge) = self.judges.get_mut(name) {
             judge.failed(self.started.elapsed());
         }
-        self.troubles.insert(name.to_owned(), (trouble, Instant::now()));
+        self.troubles.insert(name.to_owned(), Trouble { why, since: Instant::now(), rest });
     }
 
     /// Decides whether the mode `auto` is to set anything.

@@ -64,7 +64,7 @@ pub(super) fn of(wishes: &Wishes, duty: &Duty, trouble: Option<String>) -> HostS
             cores: duty.followers.get(name).map(|follower| follower.pace.cores()),
             auto: duty.judges.get(name).map(|judge| judge.says().to_owned()),
             arfs: duty.proofs.get(name).map(Proof::says),
-            trouble: duty.troubles.get(name).map(|(trouble, _)| trouble.clone()),
+            trouble: duty.troubles.get(name).map(|trouble| trouble.why.clone()),
             foreign: duty.foreign.get(name).cloned().unwrap_or_default(),
         }
     };
