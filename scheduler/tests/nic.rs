@@ -2,7 +2,6 @@
 //! what a user sees who gives it bad input. Needs root; without, the tests print that and pass.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
-use std::ops::Deref;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -11,24 +10,9 @@ use predicates::{prelude::*, str::contains};
 #[path = "common/netns.rs"]
 mod netns;
 
-use netns::Netns;
-
-/// A host in a namespace of its own.
-struct Host(Netns);
-
-impl Deref for Host {
-    type Target = Netns;
-
-    fn deref(&self) -> &Netns {
-        &self.0
-    }
-}
+use netns::Netns as Host;
 
 impl Host {
-    fn new(test: &str) -> Option<Host> {
-        Netns::new(test).map(Host)
-    }
-
     fn run(&self, environment: &[(&str, u32)], words: &[&str]) -> Output {
         let variables = environment.iter().map(|(name, value)| (*name, value.to_string()));
         self.command(words).envs(variables).output().unwrap()

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
@@ -22,28 +21,16 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[path = "common/netns.rs"]
 mod netns;
 
-use netns::Netns;
-
-/// A host in a namespace of its own, with a host file.
-struct Host(Netns);
-
-impl Deref for Host {
-    type Target = Netns;
-
-    fn deref(&self) -> &Netns {
-        &self.0
-    }
-}
+use netns::Netns as Host;
 
 impl Host {
-    fn new(test: &str) -> Option<Host> {
-        let host = Host(Netns::new(test)?);
-        host.up();
-        Some(host)
+    /// A host whose pair is up.
+    fn up(test: &str) -> Option<Host> {
+        Host::new(test).inspect(Host::raise)
     }
 
     /// Sets the pair up, and a value to lose.
-    fn up(&self) {
+    fn raise(&self) {
         self.shell(&format!("ip link set v1 up; ip link set v0 up; echo 3 > {RPS}"));
     }
 
@@ -127,7 +114,7 @@ fn aligned() -> (String, String) {
 
 #[test]
 fn a_mode_is_in_force_until_the_daemon_ends() {
-    let Some(host) = Host::new("life") else { return };
+    let Some(host) = Host::up("life") else { return };
     host.write(ALIGN);
     let mut daemon = host.daemon();
     daemon.says("NIC v0: mode align is in force, ");
@@ -143,7 +130,7 @@ fn a_mode_is_in_force_until_the_daemon_ends() {
 
 #[test]
 fn on_exit_keep_leaves_it_until_restore() {
-    let Some(host) = Host::new("keep") else { return };
+    let Some(host) = Host::up("keep") else { return };
     host.write(&format!("on-exit = \"keep\"\n{ALIGN}"));
     let mut daemon = host.daemon();
     daemon.says("is in force, ");
@@ -158,7 +145,7 @@ fn on_exit_keep_leaves_it_until_restore() {
 
 #[test]
 fn what_a_killed_daemon_left_goes_back_at_the_next_start_or_by_restore() {
-    let Some(host) = Host::new("sigkill") else { return };
+    let Some(host) = Host::up("sigkill") else { return };
     host.write(ALIGN);
     let mut daemon = host.daemon();
     daemon.says("is in force, ");
@@ -182,7 +169,7 @@ fn what_a_killed_daemon_left_goes_back_at_the_next_start_or_by_restore() {
 
 #[test]
 fn a_changed_file_takes_effect_and_a_bad_one_changes_nothing() {
-    let Some(host) = Host::new("reload") else { return };
+    let Some(host) = Host::up("reload") else { return };
     host.write(ALIGN);
     let mut daemon = host.daemon();
     daemon.says("is in force, ");
@@ -205,7 +192,7 @@ fn a_changed_file_takes_effect_and_a_bad_one_changes_nothing() {
 
 #[test]
 fn ports_of_policy_files_are_followed() {
-    let Some(host) = Host::new("ports") else { return };
+    let Some(host) = Host::up("ports") else { return };
     host.write("[nic.v0]\nmode = \"rules\"\ncpus = \"0-1\"\n");
     let policy = host.policy("[\"tcp/0\"]");
     let file = host.file().display().to_string();
@@ -230,7 +217,7 @@ fn ports_of_policy_files_are_followed() {
 
 #[test]
 fn a_mode_is_set_again_after_the_link_the_channels_or_the_nic_itself() {
-    let Some(host) = Host::new("again") else { return };
+    let Some(host) = Host::up("again") else { return };
     host.write(ALIGN);
     let mut daemon = host.daemon();
     daemon.says("is in force, ");
@@ -241,7 +228,7 @@ fn a_mode_is_set_again_after_the_link_the_channels_or_the_nic_itself() {
     assert_eq!(host.now(), aligned());
     host.shell("ip link del v0");
     host.plug();
-    host.up();
+    host.raise();
     daemon.says("its mode align is set again");
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(host.now(), aligned());
@@ -251,7 +238,7 @@ fn a_mode_is_set_again_after_the_link_the_channels_or_the_nic_itself() {
 
 #[test]
 fn watch_hears_of_a_link_long_before_it_looks_by_itself() {
-    let Some(host) = Host::new("hears") else { return };
+    let Some(host) = Host::up("hears") else { return };
     let apply = host.nic(&["apply", "v0", "--mode", "align", "--cpus", "0"]).output().unwrap();
     assert!(apply.status.success(), "{apply:?}");
     let mut watch = host.start(&["watch", "--every", "3600"]);
@@ -267,7 +254,7 @@ fn watch_hears_of_a_link_long_before_it_looks_by_itself() {
 
 #[test]
 fn what_cannot_be_had_is_said_and_changes_nothing() {
-    let Some(host) = Host::new("cannot") else { return };
+    let Some(host) = Host::up("cannot") else { return };
     for (nic, mode, message) in [
         ("nope", "align", "NIC nope: there is no such network interface here; there are: v0, v1"),
         ("v0", "arfs", "v0 cannot have the mode arfs: its driver takes no ntuple filters"),

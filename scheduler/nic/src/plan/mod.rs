@@ -37,6 +37,13 @@ pub struct Options {
     pub ports: Vec<PortPool>,
 }
 
+impl Options {
+    /// The CPUs that serve a NIC as a whole; `None` if it is unknown which are near it.
+    fn near<'a>(&'a self, state: &'a NicState) -> Option<&'a CpuSet> {
+        self.cpus.as_ref().or(state.local_cpus.as_ref())
+    }
+}
+
 /// Settings that all devices share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostState {

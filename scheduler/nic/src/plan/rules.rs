@@ -39,7 +39,7 @@ pub(super) fn served(
                     (docs/policy.md, ports)"
             .into());
     }
-    let near = options.cpus.as_ref().or(state.local_cpus.as_ref());
+    let near = options.near(state);
     let online = machine.online_cpus();
     let find = |pool: &Pool| match (pool, near) {
         (Pool::Cpus(cpus), _) => Some(cpus.intersection(&online)),
@@ -47,28 +47,21 @@ pub(super) fn served(
         (Pool::Remote, Some(near)) => Some(online.difference(near)),
         (Pool::Any, _) | (_, None) => None,
     };
-    // CPUs that are exclusive to two pools are the first one's
-    let mut exclusive: Vec<(&Pool, CpuSet)> = Vec::new();
-    for wish in options.ports.iter().filter(|wish| wish.exclusive) {
-        if exclusive.iter().all(|(pool, _)| **pool != wish.pool) {
-            let cpus = find(&wish.pool).unwrap_or_default();
-            let own = exclusive.iter().fold(cpus, |cpus, (_, taken)| cpus.difference(taken));
-            exclusive.push((&wish.pool, own));
-        }
-    }
+    // a CPU that is exclusive to two pools is the first one's
+    let owner = |cpu: u32| {
+        let has = |wish: &&PortPool| find(&wish.pool).is_some_and(|cpus| cpus.contains(cpu));
+        options.ports.iter().filter(|wish| wish.exclusive).find(has).map(|wish| &wish.pool)
+    };
     let (mut served, mut notes) = (Vec::new(), Vec::new());
-    for PortPool { port, pool, exclusive: is_exclusive } in &options.ports {
-        let others = exclusive.iter().filter(|(theirs, _)| *theirs != pool);
+    for PortPool { port, pool, exclusive } in &options.ports {
         let cpus = find(pool).unwrap_or_default();
-        let cpus = match exclusive.iter().find(|(own, _)| *is_exclusive && *own == pool) {
-            Some((_, own)) => own.clone(),
-            None => others.fold(cpus, |cpus, (_, taken)| cpus.difference(taken)),
-        };
+        let own = |cpu: &u32| owner(*cpu).is_none_or(|owner| owner == pool);
+        let cpus: CpuSet = cpus.iter().filter(own).collect();
         match cpus.is_empty() {
             true => notes.push(format!(
                 "no CPU of the pool \"{pool}\" of {port} is online, known, and not exclusive to others"
             )),
-            false => served.push(Served { port: *port, cpus, exclusive: *is_exclusive }),
+            false => served.push(Served { port: *port, cpus, exclusive: *exclusive }),
         }
     }
     match served.is_empty() {
@@ -109,6 +102,7 @@ impl Draft<'_> {
         if table == 0 {
             self.notes.push("it has no RSS table: other packets may share the queues".into());
         }
+        let v4_only = self.state.driver.as_deref().is_some_and(|it| V4_ONLY.contains(&it));
         for (nth, it) in served.iter().enumerate() {
             let mut queues = serving.queues_on(&it.cpus);
             if queues.is_empty() {
@@ -130,7 +124,6 @@ impl Draft<'_> {
                 }
                 _ => {}
             }
-            let v4_only = self.state.driver.as_deref().is_some_and(|it| V4_ONLY.contains(&it));
             if v4_only {
                 self.notes.push(format!("its driver takes no rules for IPv6, as for {}", it.port));
             }

@@ -33,7 +33,7 @@ impl Serving {
         options: &Options,
         pools: &[CpuSet],
     ) -> Result<Serving, String> {
-        let wanted = options.cpus.as_ref().or(state.local_cpus.as_ref()).ok_or(
+        let wanted = options.near(state).ok_or(
             "it is unknown which CPUs are near it; name the CPUs that shall serve it (--cpus)",
         )?;
         let near = wanted.intersection(&machine.online_cpus());
