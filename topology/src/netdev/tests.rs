@@ -77,6 +77,8 @@ fn buses_other_than_pci() {
     let mmio = nic("server-sysfs", "mmio0");
     assert_eq!((&mmio.pci, mmio.node), (&None, None));
     assert_eq!((mmio.irqs[0].number, mmio.irqs.len()), (5, 1));
+    let chip = nic("server-sysfs", "end0");
+    assert_eq!(chip.irqs.iter().map(|irq| irq.number).collect::<Vec<_>>(), [6]);
 }
 
 #[test]
