@@ -111,6 +111,19 @@ fn bytes_time_and_softirq_are_counted_where_they_happen() {
     assert!(grew(&before, &after, &|c| c.run_ns[long]) > 0);
     assert!(grew(&before, &after, &|c| c.softirq_ns) > 0, "loopback delivers in softirq");
 
+    let windows = |shared: fn(&observed_cpu) -> &shared_time| {
+        let long_ns = grew(&before, &after, &|c| shared(c).long_ns);
+        (long_ns, grew(&before, &after, &|c| shared(c).mixed_ns))
+    };
+    let (of_threads, mixed) = windows(|c| &c.thread_windows);
+    let (of_all, mixed_with_softirq) = windows(|c| &c.all_windows);
+    let softirq = grew(&before, &after, &|c| c.softirq_class_ns[long]);
+    assert!(0 < of_threads && of_threads <= grew(&before, &after, &|c| c.run_ns[long]));
+    assert!(of_threads < of_all, "softirq for long flows counts: {of_threads}, {of_all}");
+    let open = 2 * 100_000_000;
+    assert!(of_all <= of_threads + softirq + open, "{of_all}: {of_threads} + {softirq}");
+    assert!(mixed <= of_threads && mixed_with_softirq <= of_all);
+
     let all_time = |c: &observed_cpu| c.run_ns.iter().sum::<u64>() + c.softirq_ns + c.irq_ns;
     let busy = grew(&before, &after, &all_time);
     assert!(busy > elapsed / 4, "the spinning thread alone is a good part: {busy} of {elapsed}");

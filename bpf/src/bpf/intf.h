@@ -167,6 +167,17 @@ enum buckets {
 	NR_WAIT_BUCKETS = 148, /* to 275 s, in ns */
 };
 
+/* How much of a CPU's time for long flows is in windows that short flows share (shared_time.h). */
+struct shared_time {
+	u64 long_ns;  /* time for long flows in finished windows; part of it: */
+	u64 mixed_ns; /* ... in windows that short flows shared */
+
+	/* the open window, not for readers */
+	u64 window; /* its number */
+	u64 window_long_ns;
+	u64 window_short_ns;
+};
+
 /*
  * What the observer counts on one CPU: all times in ns, all cumulative since attach. `run_ns`
  * excludes softirq and irq time, which have counters of their own.
@@ -180,14 +191,14 @@ struct observed_cpu {
 	u64 migrations[NR_CLASSES];
 	u64 received_bytes[NR_CLASSES]; /* by class of the flow */
 	u64 sent_bytes[NR_CLASSES];
-	u64 messages;	     /* requests served: short flows that turned from receive to send */
-	u64 placed_bytes;    /* long-flow bytes received through a known NIC; part of them: */
-	u64 local_bytes;     /* ... copied on a NIC-local CPU */
-	u64 home_bytes;	     /* ... copied on the CPU whose softirq processed them */
-	u64 llc_bytes;	     /* ... copied under that CPU's last-level cache */
-	u64 long_window_ns;  /* long-flow CPU time in finished windows; part of it: */
-	u64 mixed_window_ns; /* ... in windows that short-flow threads shared */
-	u64 skb_bytes;	     /* payload of packets that TCP was handed for long flows */
+	u64 messages;	  /* requests served: short flows that turned from receive to send */
+	u64 placed_bytes; /* long-flow bytes received through a known NIC; part of them: */
+	u64 local_bytes;  /* ... copied on a NIC-local CPU */
+	u64 home_bytes;	  /* ... copied on the CPU whose softirq processed them */
+	u64 llc_bytes;	  /* ... copied under that CPU's last-level cache */
+	struct shared_time thread_windows; /* time of threads */
+	struct shared_time all_windows;	   /* time of threads and softirq */
+	u64 skb_bytes;		    /* payload of packets that TCP was handed for long flows */
 	u64 skbs[NR_SIZE_BUCKETS];  /* these packets, by bytes of payload */
 	u64 waits[NR_WAIT_BUCKETS]; /* samples of the copied payload, by ns since arrival */
 
@@ -198,9 +209,6 @@ struct observed_cpu {
 	u64 softirq_irq;
 	u64 softirq_class; /* of the flow whose packet was last handled; NR_CLASSES: none yet */
 	u64 irq_start;
-	u64 window;
-	u64 window_long_ns;
-	u64 window_short_ns;
 };
 
 #endif /* __STEER_INTF_H */

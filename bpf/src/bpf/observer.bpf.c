@@ -21,6 +21,7 @@
 #include "ground/kernel.bpf.h"
 #include <bpf/bpf_tracing.h>
 #include "ground/plan.bpf.h"
+#include "pure/shared_time.h"
 #include "pure/thread.h"
 #include "sockets/arrivals.bpf.h"
 #include "sockets/traffic.bpf.h"
@@ -28,10 +29,6 @@
 char _license[] SEC("license") = "GPL";
 
 #define PF_IDLE 0x00000002 /* include/linux/sched.h */
-
-/* mixed_share (ARCHITECTURE.md): short-flow threads ran ≥ 5 % of the same 100 ms window. */
-#define WINDOW_NS	(100 * 1000 * 1000ULL)
-#define WINDOW_SHARE_NS (WINDOW_NS / 20)
 
 const volatile struct class_settings class_settings;
 
@@ -91,38 +88,25 @@ static u8 counted_as(const struct thread_load *t)
 	return t ? thread_placed_as(t) : CLASS_NONE;
 }
 
-static void close_window(struct observed_cpu *c)
+/* Credit @p with what softirq and interrupts left of the time since the last event on this CPU. */
+static void settle_thread(struct observed_cpu *c, struct task_struct *p, u64 now)
 {
-	c->long_window_ns += c->window_long_ns;
-	if (c->window_short_ns >= WINDOW_SHARE_NS)
-		c->mixed_window_ns += c->window_long_ns;
-	c->window_long_ns = 0;
-	c->window_short_ns = 0;
-}
+	struct thread_load *t;
+	u64 elapsed, stolen, ran;
+	u8 class;
 
-/* Add @ns of CPU time that ended at @now. A mixed thread counts as long and as short. */
-static void add_to_windows(struct observed_cpu *c, u8 class, u64 ns, u64 now)
-{
-	bool is_long = class == CLASS_LONG || class == CLASS_MIXED;
-	bool is_short = class == CLASS_SHORT || class == CLASS_MIXED;
-	u64 window = now / WINDOW_NS, in_window = now % WINDOW_NS, before, whole;
-
-	if (window != c->window) {
-		/* the part before this window: first into the open window, then whole windows */
-		before = ns > in_window ? ns - in_window : 0;
-		whole = before / WINDOW_NS * WINDOW_NS;
-		c->window_long_ns += is_long ? before - whole : 0;
-		c->window_short_ns += is_short ? before - whole : 0;
-		close_window(c);
-		if (is_long) {
-			c->long_window_ns += whole;
-			c->mixed_window_ns += is_short ? whole : 0;
-		}
-		c->window = window;
-		ns -= before;
+	if (c->slice_start && now > c->slice_start && !(p->flags & PF_IDLE)) {
+		elapsed = now - c->slice_start;
+		stolen = c->softirq_ns + c->irq_ns - c->slice_stolen;
+		ran = elapsed > stolen ? elapsed - stolen : 0;
+		t = load_now(p, now);
+		class = t ? t->class : CLASS_NONE;
+		c->run_ns[counted_as(t) & 3] += ran;
+		shared_time_add(&c->thread_windows, class, ran, now);
+		shared_time_add(&c->all_windows, class, ran, now);
 	}
-	c->window_long_ns += is_long ? ns : 0;
-	c->window_short_ns += is_short ? ns : 0;
+	c->slice_start = now;
+	c->slice_stolen = c->softirq_ns + c->irq_ns;
 }
 
 /* Credit the softirq in progress, if there is one, with the time since the last credit. */
@@ -136,29 +120,22 @@ static void settle_softirq(struct observed_cpu *c, u64 now)
 	stolen = c->irq_ns - c->softirq_irq;
 	ran = elapsed > stolen ? elapsed - stolen : 0;
 	c->softirq_ns += ran;
-	if (c->softirq_class < NR_CLASSES)
-		c->softirq_class_ns[c->softirq_class & (NR_CLASSES - 1)] += ran;
 	c->softirq_start = now;
 	c->softirq_irq = c->irq_ns;
+	if (c->softirq_class >= NR_CLASSES)
+		return;
+	c->softirq_class_ns[c->softirq_class & (NR_CLASSES - 1)] += ran;
+	/* before a window closes, it needs the time of the thread that this softirq interrupts */
+	if (window_of(now) != c->all_windows.window)
+		settle_thread(c, bpf_get_current_task_btf(), now);
+	shared_time_add(&c->all_windows, c->softirq_class, ran, now);
 }
 
 /* Credit the time since the last event on this CPU to @p and to the softirq in progress. */
 static void settle_cpu(struct observed_cpu *c, struct task_struct *p, u64 now)
 {
-	struct thread_load *t;
-	u64 elapsed, stolen, ran;
-
 	settle_softirq(c, now);
-	if (c->slice_start && now > c->slice_start && !(p->flags & PF_IDLE)) {
-		elapsed = now - c->slice_start;
-		stolen = c->softirq_ns + c->irq_ns - c->slice_stolen;
-		ran = elapsed > stolen ? elapsed - stolen : 0;
-		t = load_now(p, now);
-		c->run_ns[counted_as(t) & 3] += ran;
-		add_to_windows(c, t ? t->class : CLASS_NONE, ran, now);
-	}
-	c->slice_start = now;
-	c->slice_stolen = c->softirq_ns + c->irq_ns;
+	settle_thread(c, p, now);
 }
 
 SEC("tp_btf/sched_switch")

@@ -10,7 +10,10 @@ use steer_result::metrics::{Better, Metric};
 
 /// The metrics that are drawn, at most four to a row. The table has all metrics.
 const ROWS: &[(&str, &[&str])] = &[
-    ("Where long flows run", &["local_share", "home_share", "llc_share", "mixed_share"]),
+    (
+        "Where long flows run",
+        &["local_share", "home_share", "llc_share", "mixed_share", "mixed_share_with_softirq"],
+    ),
     (
         "What it costs the host",
         &["throughput_per_core", "rpcs_per_cpu_second", "migrations", "switches"],

@@ -18,6 +18,9 @@ pub struct ObserverReport {
     pub llc_share: Option<f64>,
     /// Share of long-flow CPU time on CPUs that serve RPCs as well.
     pub mixed_share: Option<f64>,
+    /// The same, with the softirq for flows counted in; absent from older reports.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub mixed_share_with_softirq: Option<Option<f64>>,
     /// Long-flow payload per CPU-second of its threads and softirq.
     pub throughput_per_core: Option<f64>,
     /// RPCs per CPU-second of their threads and softirq.

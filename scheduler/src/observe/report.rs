@@ -4,7 +4,7 @@ use std::{fmt, fs, time::Duration};
 
 use serde::Serialize;
 use steer_bpf::intf::{
-    observed_cpu, traffic_class, traffic_class_CLASS_LONG as LONG,
+    observed_cpu, shared_time, traffic_class, traffic_class_CLASS_LONG as LONG,
     traffic_class_CLASS_NONE as NONE, traffic_class_CLASS_SHORT as SHORT,
 };
 use steer_policy::Plan;
@@ -39,6 +39,7 @@ pub(crate) struct Report {
     home_share: Option<f64>,
     llc_share: Option<f64>,
     mixed_share: Option<f64>,
+    mixed_share_with_softirq: Option<f64>,
     /// Long-flow payload bytes per CPU-second of long-flow threads and the softirq for them.
     throughput_per_core: Option<f64>,
     /// Requests served per CPU-second of short-flow threads and the softirq for them.
@@ -125,6 +126,9 @@ impl Report {
             messages: sum(&|cpu| cpu.messages),
             class: class(SHORT),
         };
+        let mixed = |windows: fn(&observed_cpu) -> &shared_time| {
+            share(sum(&|cpu| windows(cpu).mixed_ns), sum(&|cpu| windows(cpu).long_ns))
+        };
         let placed = sum(&|cpu| cpu.placed_bytes);
         let per_cpu_second = |amount: u64, class: &Class| {
             (amount > 0).then(|| amount as f64 / (class.cpu_s + class.softirq_s))
@@ -147,7 +151,8 @@ impl Report {
             local_share: share(sum(&|cpu| cpu.local_bytes), placed),
             home_share: share(sum(&|cpu| cpu.home_bytes), placed),
             llc_share: share(sum(&|cpu| cpu.llc_bytes), placed),
-            mixed_share: share(sum(&|cpu| cpu.mixed_window_ns), sum(&|cpu| cpu.long_window_ns)),
+            mixed_share: mixed(|cpu| &cpu.thread_windows),
+            mixed_share_with_softirq: mixed(|cpu| &cpu.all_windows),
             throughput_per_core: per_cpu_second(long.bytes_received + long.bytes_sent, &long.class),
             rpcs_per_cpu_second: per_cpu_second(short.messages, &short.class),
             napi_to_copy: NapiToCopy::new(&histogram(|cpu| &cpu.waits)),
@@ -202,6 +207,7 @@ impl fmt::Display for Report {
             ("  ... on the home CPU", percent(self.home_share)),
             ("  ... under the home CPU's cache", percent(self.llc_share)),
             ("long-flow CPU time mixed with RPCs", percent(self.mixed_share)),
+            ("  ... softirq counted in", percent(self.mixed_share_with_softirq)),
             ("throughput per core, long flows", rate(self.throughput_per_core, "MB/CPU-s", 1e6)),
             ("RPCs per CPU-second, short flows", rate(self.rpcs_per_cpu_second, "/CPU-s", 1.0)),
             ("from NAPI to copy, median", rate(waited.map(|it| it.p50_us), "µs", 1.0)),

@@ -199,3 +199,8 @@ s64 native_quota_refilled(s64 pool, u64 quota_ns, u64 burst_ns, u64 periods)
 {
 	return quota_refilled(pool, quota_ns, burst_ns, periods);
 }
+
+void native_shared_time_add(struct shared_time *s, u8 class, u64 ns, u64 now)
+{
+	shared_time_add(s, class, ns, now);
+}

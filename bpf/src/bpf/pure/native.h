@@ -12,6 +12,7 @@
 #include "pure/heads.h"
 #include "pure/load.h"
 #include "pure/reserve.h"
+#include "pure/shared_time.h"
 #include "pure/spill.h"
 #include "pure/steering.h"
 #include "pure/task.h"
@@ -60,5 +61,6 @@ bool native_load_fills(u64 busy_ns, u64 window_ns);
 bool native_load_has_room(u32 load);
 bool native_loads_fit_together(u32 home, u32 thread);
 u32 native_bucket_of(u64 value, u32 buckets);
+void native_shared_time_add(struct shared_time *s, u8 class, u64 ns, u64 now);
 
 #endif /* __STEER_NATIVE_H */

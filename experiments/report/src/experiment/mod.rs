@@ -26,7 +26,7 @@ pub(super) use page::page;
 pub(super) use text::{csv, markdown};
 
 /// The metrics that are drawn, if the results have them.
-const DRAWN: [&str; 17] = [
+const DRAWN: [&str; 18] = [
     "throughput_per_core",
     "throughput_per_cpu",
     "cpus_used",
@@ -38,6 +38,7 @@ const DRAWN: [&str; 17] = [
     "home_share",
     "llc_share",
     "mixed_share",
+    "mixed_share_with_softirq",
     "napi_to_copy_p50",
     "napi_to_copy_p99",
     "skb_size",

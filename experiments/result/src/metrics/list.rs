@@ -51,6 +51,13 @@ pub const METRICS: &[Metric] = {
             Observe(|report| report.mixed_share),
         ),
         metric(
+            "mixed_share_with_softirq",
+            "the same, with the softirq for long flows and for RPCs counted in",
+            SHARE,
+            Lower,
+            ObserveLater(|report| report.mixed_share_with_softirq),
+        ),
+        metric(
             "throughput_per_core",
             "long-flow payload per CPU-second of its threads and softirq",
             ("B/cpu-s", "MB/cpu-s", 1e6),
