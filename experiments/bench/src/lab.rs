@@ -59,6 +59,8 @@ pub(crate) enum KernelCommand {
     Fetch(FetchArgs),
     /// Take a kernel that was built on this machine. `make kernel-6.12` uses this.
     Add(AddArgs),
+    /// Unpack the headers and the source of a kernel, to build modules for its guests.
+    Headers(HeadersArgs),
 }
 
 /// Flags of `steer-bench kernel fetch`.
@@ -67,6 +69,21 @@ pub(crate) struct FetchArgs {
     /// Series, such as 6.18, or version, such as 6.18.15.
     #[arg(default_value = "6.18")]
     kernel: Wanted,
+    /// The flavour with the drivers of real NICs, not the smaller one for clouds.
+    #[arg(long)]
+    drivers: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// Flags of `steer-bench kernel headers`.
+#[derive(Debug, Args)]
+pub(crate) struct HeadersArgs {
+    /// Its release, as `kernel fetch` prints it.
+    release: Release,
+    /// Folder to unpack into.
+    #[arg(long, value_name = "DIR")]
+    into: PathBuf,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -118,7 +135,8 @@ impl LabCommand {
     pub(crate) fn run(self) -> Result<()> {
         match self {
             Self::Kernel(KernelCommand::Fetch(args)) => {
-                let kernel = Source::from(args.source).get(&args.kernel, &Progress::spinner())?;
+                let wanted = if args.drivers { args.kernel.with_drivers() } else { args.kernel };
+                let kernel = Source::from(args.source).get(&wanted, &Progress::spinner())?;
                 println!("{}", kernel.release);
                 Ok(())
             }
@@ -126,6 +144,10 @@ impl LabCommand {
                 let source = Source::from(args.source);
                 println!("{}", source.add(&args.release, &args.from, &args.package)?.release);
                 Ok(())
+            }
+            Self::Kernel(KernelCommand::Headers(args)) => {
+                let HeadersArgs { release, into, source } = args;
+                Source::from(source).headers(&release, &into, &Progress::spinner())
             }
             Self::Lab(BootCommand::Shell(args)) => guest::shell(&args.into()),
             Self::Lab(BootCommand::Run(args)) => {

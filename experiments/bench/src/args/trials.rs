@@ -140,14 +140,17 @@ pub(crate) struct DriversArgs {
     /// Write the table to this file, too, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// A module of a simulated device for the guest's kernel, from `make modules`. May be repeated.
+    #[arg(long = "module", value_name = "FILE")]
+    pub(crate) modules: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) guest: GuestArgs,
 }
 
 impl From<DriversArgs> for DriversOptions {
     fn from(args: DriversArgs) -> Self {
-        let DriversArgs { json, guest } = args;
-        Self { json, guest: guest.into() }
+        let DriversArgs { json, modules, guest } = args;
+        Self { json, modules, guest: guest.into() }
     }
 }
 

@@ -50,6 +50,24 @@ pub(super) fn fetch(
     keep(&root, &release, packages, work.path(), &cache)
 }
 
+/// Unpacks the headers of a kernel and the source of its series.
+pub(super) fn headers(
+    release: &Release,
+    mirror: &str,
+    into: &Path,
+    progress: &Progress,
+) -> Result<()> {
+    fs::create_dir_all(into).with_context(|| format!("creating {}", into.display()))?;
+    let work = TempDir::new()?;
+    progress.step(format!("headers of {release}: fetching package lists"));
+    let apt = Apt::update(work.path(), mirror)?;
+    for name in release.headers() {
+        progress.step(format!("headers of {release}: downloading {name}"));
+        apt::unpack(&apt.download(&name)?, into)?;
+    }
+    Ok(())
+}
+
 /// Takes a kernel that was built from the source `package`; its files are in `root`.
 ///
 /// # Errors

@@ -34,12 +34,22 @@ impl Source {
         if let Some(dir) = self.cached(wanted)? {
             return Kernel::open(&dir);
         }
-        let mirror = match &self.mirror {
-            Some(uri) => uri.clone(),
-            None => apt::mirror_of_host()?,
-        };
-        fetch::fetch(wanted, &mirror, &self.kernel_cache, progress)
+        fetch::fetch(wanted, &self.mirror()?, &self.kernel_cache, progress)
             .with_context(|| format!("kernel {wanted} is not cached and could not be fetched"))
+    }
+
+    /// Unpacks the headers of a kernel, and the source of its series, into a folder. Modules that
+    /// Debian lacks can be built from these.
+    ///
+    /// # Errors
+    /// The mirror no longer has them: they go when a newer kernel of the series comes.
+    pub fn headers(&self, release: &Release, into: &Path, progress: &Progress) -> Result<()> {
+        fetch::headers(release, &self.mirror()?, into, progress)
+            .with_context(|| format!("the headers of kernel {release} could not be unpacked"))
+    }
+
+    fn mirror(&self) -> Result<String> {
+        self.mirror.clone().map_or_else(apt::mirror_of_host, Ok)
     }
 
     /// Takes a kernel that was built here from the source package `package`: the files in `from`,

@@ -42,6 +42,16 @@ impl Release {
             if self.numbers < [6, 19, 0] { &["image"] } else { &["binary", "modules", "base"] };
         kinds.iter().map(|kind| format!("linux-{kind}-{self}")).collect()
     }
+
+    /// The packages with its headers, and with the source of its series.
+    pub(super) fn headers(&self) -> [String; 3] {
+        let [major, minor, patch] = self.numbers;
+        [
+            format!("linux-headers-{self}"),
+            format!("linux-headers-{major}.{minor}.{patch}+deb{}-common", self.debian),
+            format!("linux-source-{major}.{minor}"),
+        ]
+    }
 }
 
 impl fmt::Display for Release {

@@ -8,14 +8,12 @@ use anyhow::{Context, Result, ensure};
 use steer_ground::tool;
 
 use super::device::{self, Device};
-use super::{Outcome, Row};
+use super::{Outcome, Row, ports};
 use crate::nic::modes;
 use crate::nic::subject::Subject;
 
 /// All modes that need no scheduler.
 const MODES: [&str; 5] = ["align", "rfs", "arfs", "rules", "busy-poll"];
-/// For the mode `rules`.
-const POLICY: &str = "[[rule]]\ncgroup = \"/\"\npool = \"1\"\nports = [\"tcp/443\"]\n";
 
 /// Loads these modules, tries all modes on all devices, prints the table as JSON.
 ///
@@ -26,39 +24,36 @@ pub fn run(modules: &[PathBuf], scx_steer: &Path) -> Result<()> {
         tool::output(Command::new("insmod").arg(module), &format!("insmod {}", module.display()))?;
     }
     let folder = tempfile::tempdir().context("making a folder")?;
-    let subject = Subject::new(scx_steer, folder.path())?;
     let policy = folder.path().join("policy.toml");
-    fs::write(&policy, POLICY).with_context(|| format!("writing {}", policy.display()))?;
-    let mut rows = table(&subject, &policy, &device::own()?);
-    rows.extend(table(&subject, &policy, &device::stacked()?));
+    fs::write(&policy, ports::POLICY).with_context(|| format!("writing {}", policy.display()))?;
+    let subject = Subject::new(scx_steer, folder.path())?.with_policy(&policy);
+    let mut rows = table(&subject, &device::own()?);
+    rows.extend(table(&subject, &device::stacked()?));
     println!("{}", serde_json::to_string(&rows)?);
     Ok(())
 }
 
-fn table(subject: &Subject, policy: &Path, devices: &[Device]) -> Vec<Row> {
+fn table(subject: &Subject, devices: &[Device]) -> Vec<Row> {
     let mut rows = Vec::new();
     for device in devices {
         for mode in MODES {
-            let tried = tried(subject, policy, device, mode);
-            let (outcome, said) =
-                tried.unwrap_or_else(|error| (Outcome::Fault, format!("{error:#}")));
+            let tried = tried(subject, device, mode);
+            let (outcome, said) = tried.unwrap_or_else(|error| {
+                // whatever is left, the next mode begins without it
+                let _ = subject.run(&["restore"], None);
+                (Outcome::Fault, format!("{error:#}"))
+            });
             rows.push(Row { device: device.name.to_owned(), mode: mode.to_owned(), outcome, said });
         }
     }
     rows
 }
 
-fn tried(
-    subject: &Subject,
-    policy: &Path,
-    device: &Device,
-    mode: &str,
-) -> Result<(Outcome, String)> {
+fn tried(subject: &Subject, device: &Device, mode: &str) -> Result<(Outcome, String)> {
     let Device { place, .. } = device;
     let name = &place.interface;
     let before = (place.settings()?, subject.napi(name)?);
-    let policy = policy.display().to_string();
-    let words = ["apply", name, "--mode", mode, "--cpus", "0-1", "--policy", &policy];
+    let words = ["apply", name, "--mode", mode, "--cpus", "0-1"];
     let applied = subject.run(&words, None)?;
     let during = (place.settings()?, subject.napi(name)?);
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().replace('\n', "; ");
@@ -66,6 +61,7 @@ fn tried(
         ensure!(during == before, "a refused mode changed {before:?} to {during:?}");
         return Ok((Outcome::Refused, said(&applied.stderr)));
     }
+    let arrived = (mode == "rules").then(|| ports::check(name)).transpose()?;
     let restored = subject.run(&["restore"], None)?;
     ensure!(restored.status.success(), "restore: {}", said(&restored.stderr));
     let after = (place.settings()?, subject.napi(name)?);
@@ -73,5 +69,6 @@ fn tried(
     if during == before {
         return Ok((Outcome::NoEffect, said(&applied.stdout)));
     }
-    Ok((Outcome::Works, modes::one(place, subject, mode)?))
+    let kept = modes::one(place, subject, mode)?;
+    Ok((Outcome::Works, [Some(kept), arrived].into_iter().flatten().collect::<Vec<_>>().join(", ")))
 }

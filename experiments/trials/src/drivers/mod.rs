@@ -4,6 +4,7 @@
 
 mod device;
 mod here;
+mod ports;
 
 use std::fs;
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ const LONGEST: Duration = Duration::from_secs(1200);
 pub struct DriversOptions {
     /// Also write the table to this file, as JSON.
     pub json: Option<PathBuf>,
+    /// Further modules for the guest's kernel, in load order: of devices that Debian lacks.
+    pub modules: Vec<PathBuf>,
     /// The guest, and the program under test.
     pub guest: GuestOptions,
 }
@@ -66,14 +69,17 @@ pub fn run(mut options: DriversOptions) -> Result<()> {
     for (program, how) in [("ethtool", "apt install ethtool"), ("ip", "apt install iproute2")] {
         options.guest.extra.push(tool::installed(program, how)?);
     }
+    options.guest.extra.extend(options.modules.iter().cloned());
     let progress = Progress::spinner();
     let mut guest = Guest::boot(&options.guest, None, &progress)?;
     progress.step(format!("modes on the devices of {}", guest.kernel.release));
     let release = guest.kernel.release.clone();
     let mut argv = vec!["/bin/steer-bench".to_owned(), HERE.to_owned()];
-    for module in guest.kernel.drivers()? {
+    let drivers = guest.kernel.drivers()?;
+    let drivers = drivers.iter().map(|module| ("/lib/modules", module));
+    for (folder, module) in drivers.chain(options.modules.iter().map(|module| ("/bin", module))) {
         let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        argv.extend(["--module".to_owned(), format!("/lib/modules/{name}")]);
+        argv.extend(["--module".to_owned(), format!("{folder}/{name}")]);
     }
     argv.extend(["--scx-steer".to_owned(), "/bin/scx_steer".to_owned()]);
     let ran = guest.link.run(&argv, LONGEST);

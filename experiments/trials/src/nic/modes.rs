@@ -51,6 +51,9 @@ pub(crate) fn one(place: &Place, subject: &Subject, mode: &str) -> Result<String
     daemon.while_stopped(|| {
         place.link_down()?;
         reset(place, &before.0, &during.0)?;
+        if mode == "rules" {
+            place.lose_rule()?;
+        }
         place.link_up()
     })?;
     let deadline = Instant::now() + AGAIN;

@@ -34,6 +34,9 @@ const OF_DEVICE: [&str; 2] = ["napi_defer_hard_irqs", "gro_flush_timeout"];
 /// The file of the host's RFS table; only in the first network namespace.
 pub(crate) const SOCK_FLOWS: &str = "/proc/sys/net/core/rps_sock_flow_entries";
 const CHANNELS: &str = "channels";
+/// What else ethtool shows of a NIC: its table of RSS, and its ntuple rules.
+const RSS: (&str, &str) = ("RSS", "-x");
+const RULES: (&str, &str) = ("rules", "-n");
 const IRQ: &str = "irq ";
 
 /// One device.
@@ -96,6 +99,9 @@ impl Place {
             Kind::Veth | Kind::Virtio => Some(self.channels()?.to_string()),
         };
         settings.extend(channels.map(|channels| (CHANNELS.to_owned(), channels)));
+        for (name, flag) in [RSS, RULES].into_iter().filter(|_| self.kind == Kind::Other) {
+            settings.extend(self.ethtool(flag).ok().map(|shown| (name.to_owned(), shown)));
+        }
         Ok(settings)
     }
 
@@ -143,8 +149,7 @@ impl Place {
 
     /// Whether a setting of the device can be written while its link is down.
     pub(crate) fn is_open_while_down(&self, name: &str) -> bool {
-        name != CHANNELS
-            && name != SOCK_FLOWS
+        ![CHANNELS, SOCK_FLOWS, RSS.0, RULES.0].contains(&name)
             && !(self.kind == Kind::Other && name.starts_with(IRQ))
     }
 
@@ -184,10 +189,28 @@ impl Place {
         Ok(irqs)
     }
 
+    /// Takes one of the NIC's ntuple rules away, as a driver may that resets.
+    ///
+    /// # Errors
+    /// It has none.
+    pub(crate) fn lose_rule(&self) -> Result<()> {
+        let rules = self.ethtool(RULES.1)?;
+        let place = rules.lines().find_map(|line| line.strip_prefix("Filter: "));
+        let place = place.context("the NIC has no ntuple rule")?;
+        let mut command = Command::new("ethtool");
+        command.args(["-N", &self.interface, "delete", place.trim()]);
+        tool::output(&mut command, "ethtool -N").map(drop)
+    }
+
+    /// What ethtool shows of the device.
+    fn ethtool(&self, flag: &str) -> Result<String> {
+        let mut command = Command::new("ethtool");
+        tool::output(command.args([flag, &self.interface]), &format!("ethtool {flag}"))
+    }
+
     /// Channels in use: of each kind, or combined.
     pub(crate) fn channels(&self) -> Result<u32> {
-        let text =
-            tool::output(Command::new("ethtool").args(["-l", &self.interface]), "ethtool -l")?;
+        let text = self.ethtool("-l")?;
         let (_, now) = text.split_once("Current").context("ethtool -l says nothing of now")?;
         let word = if self.kind == Kind::Veth { "RX:" } else { "Combined:" };
         let line = now.lines().find_map(|line| line.strip_prefix(word));
@@ -197,8 +220,7 @@ impl Place {
 
     /// Channels in use of each kind, if the driver tells.
     fn channel_counts(&self) -> Option<String> {
-        let mut command = Command::new("ethtool");
-        let text = tool::output(command.args(["-l", &self.interface]), "ethtool -l").ok()?;
+        let text = self.ethtool("-l").ok()?;
         let (_, now) = text.split_once("Current")?;
         Some(now.lines().skip(1).map(str::trim).collect::<Vec<_>>().join(", "))
     }

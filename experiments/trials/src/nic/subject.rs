@@ -39,6 +39,7 @@ pub(crate) enum Cut {
 #[derive(Debug)]
 pub(crate) struct Subject {
     program: PathBuf,
+    policy: Option<PathBuf>,
     /// The journal's folder: a file system of its own.
     disk: PathBuf,
     /// The file that takes the place of the kernel's boot number.
@@ -57,7 +58,13 @@ impl Subject {
         let boot_id = folder.join("boot-id");
         fs::copy(BOOT_ID, &boot_id).context("copying the boot number")?;
         mount_bind(&boot_id, BOOT_ID).context("taking the place of the boot number")?;
-        Ok(Self { program: program.to_owned(), disk, boot_id })
+        Ok(Self { program: program.to_owned(), policy: None, disk, boot_id })
+    }
+
+    /// With this policy file.
+    pub(crate) fn with_policy(mut self, file: &Path) -> Self {
+        self.policy = Some(file.to_owned());
+        self
     }
 
     /// From now on it is another boot.
@@ -152,6 +159,9 @@ impl Subject {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("nic").args(words).arg("--journal").arg(&self.disk).stdin(Stdio::null());
+        if let (Some(file), Some(&("apply" | "daemon"))) = (&self.policy, words.first()) {
+            command.arg("--policy").arg(file);
+        }
         command
     }
 }
