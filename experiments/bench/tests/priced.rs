@@ -32,7 +32,7 @@ fn a_machine_must_exist_and_be_possible() {
 
 #[test]
 fn a_comparison_needs_what_the_model_can_hold_and_the_guest_has() {
-    refuses("ab --arms default+rfs", "the priced tier has no settings of arms");
+    refuses("ab --arms default+rfs", "of the settings of arms, the priced tier has align only");
     refuses("ab --arms default,default", "--arms names default twice");
     refuses("ab --arms simple=scx_simple", "the guest has no scx_simple: name it with --with");
     refuses("ab --shape 1x4", "the pinned arm puts RPCs on another node");

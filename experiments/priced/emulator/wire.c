@@ -68,18 +68,35 @@ struct Wire {
 
 static QLIST_HEAD(, Wire) wires = QLIST_HEAD_INITIALIZER(&wires);
 
+/* The guest may use fewer queues than the NIC has: the first ones (ethtool -L). */
+static unsigned int queues_in_use(const Wire *to)
+{
+    unsigned int count = to->queues;
+
+    while (count > 1) {
+        NetClientState *nic = to->queue[count - 1]->nc.peer;
+
+        if (!nic || !nic->info->can_receive || nic->info->can_receive(nic)) {
+            break;
+        }
+        count--;
+    }
+    return count;
+}
+
 static unsigned int steer(Wire *to, const uint8_t *frame, size_t size)
 {
     WireFlow flow = wire_flow_of(frame, size);
+    unsigned int queues = queues_in_use(to);
 
     switch (to->steering) {
     case FOLLOW:
-        return to->sent_from[flow.hash % FLOWS] % to->queues;
+        return to->sent_from[flow.hash % FLOWS] % queues;
     case PORT:
-        return flow.source_port % to->queues;
+        return flow.source_port % queues;
     case HASH:
     default:
-        return flow.hash % to->queues;
+        return flow.hash % queues;
     }
 }
 

@@ -11,6 +11,9 @@ for queue in /sys/class/net/$inner/queues/tx-*/xps_cpus; do
 	if [ $xps = on ]; then printf '%x' $((1 << number)) >$queue; else echo 0 >$queue; fi
 	number=$((number + 1))
 done
+if [ -n "$align" ]; then
+	scx_steer nic apply $inner --mode align >/tmp/align 2>/tmp/align.err || fail "the mode align failed"
+fi
 # The seed moves everything against the timer ticks.
 calibrate spin 1 $((seed * 104729 + 1)) >/dev/null
 if [ -n "$scheduler" ]; then

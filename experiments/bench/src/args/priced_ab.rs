@@ -36,7 +36,8 @@ pub(crate) struct PricedAbArgs {
     /// Queues of the NIC [default: one for each measured CPU].
     #[arg(long, value_name = "N")]
     queues: Option<usize>,
-    /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext scheduler.
+    /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
+    /// scheduler. With +align after the name, `scx_steer nic apply --mode align` sets the NIC first.
     #[arg(
         long,
         value_name = "LIST",

@@ -10,6 +10,7 @@ use steer_lab::steering::Steering;
 use steer_result::spec::Options;
 use steer_scenario::arm::Arm;
 use steer_scenario::layout::Layout;
+use steer_scenario::tuning::Tuning;
 use steer_scenario::workload::Workload;
 
 use crate::bench::BenchOptions;
@@ -70,8 +71,8 @@ impl AbOptions {
             let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
             ensure!(!twice, "--arms names {} twice", arm.name);
             ensure!(
-                arm.tunings.is_empty(),
-                "--arms {}: the priced tier has no settings of arms: leave out what follows the +",
+                arm.tunings.iter().all(|tuning| *tuning == Tuning::Align),
+                "--arms {}: of the settings of arms, the priced tier has align only",
                 arm.name
             );
             if let Some(program) = arm.scheduler.as_ref().and_then(|argv| argv.first()) {

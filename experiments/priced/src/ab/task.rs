@@ -100,6 +100,7 @@ pub(super) fn task<'a>(
         ("client_cpu", clients.last().map_or_else(String::new, usize::to_string)),
         ("softirqs", list(&softirqs)),
         ("xps", if which.world == Steering::Auto { "on" } else { "off" }.to_owned()),
+        ("align", if arm.tunings.is_empty() { "" } else { "yes" }.to_owned()),
         ("scheduler", arm.scheduler.as_ref().map_or_else(String::new, |argv| argv.join(" "))),
         ("server", options.workload.server(arm.pinned, &layout).join(" ")),
         ("hogs", hogs.map_or_else(String::new, |argv| argv.join(" "))),
