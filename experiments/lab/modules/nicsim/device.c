@@ -139,6 +139,7 @@ int sim_stop(struct net_device *dev)
 	for (queue = 0; queue < dev->real_num_rx_queues; queue++) {
 		struct channel *c = &sim->channels[queue];
 
+		netif_napi_set_irq(&c->napi, -1);
 		free_irq(c->irq, c);
 		netif_queue_set_napi(dev, queue, NETDEV_QUEUE_TYPE_RX, NULL);
 		netif_queue_set_napi(dev, queue, NETDEV_QUEUE_TYPE_TX, NULL);
@@ -153,6 +154,8 @@ static const struct net_device_ops near_ops = {
 	.ndo_open = sim_start,
 	.ndo_stop = sim_stop,
 	.ndo_start_xmit = near_sends,
+	.ndo_rx_flow_steer = sim_steer_flow,
+	.ndo_set_features = sim_set_features,
 	.ndo_set_mac_address = eth_mac_addr,
 };
 
@@ -217,6 +220,10 @@ static int __init begin(void)
 	near->ethtool_ops = &sim_ethtool;
 	near->hw_features = NETIF_F_NTUPLE | NETIF_F_RXHASH;
 	near->features = NETIF_F_RXHASH;
+	/* accelerated RFS needs to know which queue goes to which CPU */
+	error = netif_enable_cpu_rmap(near, CHANNELS);
+	if (error)
+		goto no_device;
 	SET_NETDEV_DEV(near, &parent->dev);
 	error = register_netdev(near);
 	if (error)

@@ -36,6 +36,25 @@ static int set_channels(struct net_device *dev, struct ethtool_channels *channel
 	return error;
 }
 
+static int count_of(struct net_device *dev, int set)
+{
+	return set == ETH_SS_STATS ? 2 : -EOPNOTSUPP;
+}
+
+static void names_of(struct net_device *dev, u32 set, u8 *names)
+{
+	ethtool_puts(&names, "rx_arfs_add");
+	ethtool_puts(&names, "rx_arfs_err");
+}
+
+static void statistics(struct net_device *dev, struct ethtool_stats *asked, u64 *counts)
+{
+	const struct sim *sim = netdev_priv(dev);
+
+	counts[0] = sim->flows_added;
+	counts[1] = 0;
+}
+
 static u32 rx_rings(struct net_device *dev)
 {
 	return dev->real_num_rx_queues;
@@ -97,6 +116,9 @@ const struct ethtool_ops sim_ethtool = {
 	.rxfh_max_num_contexts = CONTEXTS,
 	.get_channels = get_channels,
 	.set_channels = set_channels,
+	.get_sset_count = count_of,
+	.get_strings = names_of,
+	.get_ethtool_stats = statistics,
 	.get_rx_ring_count = rx_rings,
 	.get_rxfh_indir_size = table_size,
 	.get_rxfh = get_rss,

@@ -5,7 +5,8 @@
  * joins it to a plain device, "simfar": what that sends comes in on the queue that the rules, the
  * RSS contexts and the RSS table say; what the NIC sends arrives there.
  *
- * A rule matches TCP or UDP over IPv4 or IPv6 by its destination port, and by nothing else.
+ * A rule matches TCP or UDP over IPv4 or IPv6 by its destination port, and by nothing else. With
+ * accelerated RFS, flows go where the kernel sends them, and that is counted as mlx5 does.
  */
 #ifndef __NICSIM_H
 #define __NICSIM_H
@@ -19,6 +20,7 @@
 #define RULES	 64
 #define TABLE	 128
 #define CONTEXTS 8
+#define FLOWS	 1024
 
 struct channel {
 	struct napi_struct napi;
@@ -42,6 +44,8 @@ struct sim {
 	struct rule rules[RULES];
 	u32 table[TABLE];
 	u32 tables[CONTEXTS][TABLE]; /* of contexts */
+	u8 flows[FLOWS];	     /* accelerated RFS: queue + 1 of flows by hash; 0: none */
+	u64 flows_added;
 };
 
 /* device.c */
@@ -58,5 +62,7 @@ bool sim_names_queues_from(const struct sim *sim, u32 queue);
 bool sim_names_context(const struct sim *sim, u32 context);
 int sim_get_rules(struct net_device *dev, struct ethtool_rxnfc *asked, u32 *places);
 int sim_set_rules(struct net_device *dev, struct ethtool_rxnfc *asked);
+int sim_steer_flow(struct net_device *dev, const struct sk_buff *skb, u16 queue, u32 flow);
+int sim_set_features(struct net_device *dev, netdev_features_t features);
 
 #endif /* __NICSIM_H */

@@ -60,21 +60,52 @@ static const struct rule *rule_for(const struct sim *sim, struct sk_buff *skb)
 u32 sim_queue_for(struct sim *sim, struct sk_buff *skb)
 {
 	const struct rule *rule;
-	u32 hash, queue;
+	u32 hash, queue, flow;
 
 	skb_reset_mac_header(skb);
 	skb_set_network_header(skb, ETH_HLEN);
-	hash = skb_get_hash(skb) % TABLE;
+	hash = skb_get_hash(skb);
 	spin_lock_bh(&sim->lock);
 	rule = rule_for(sim, skb);
-	if (!rule)
-		queue = sim->table[hash];
-	else if (rule->context)
-		queue = sim->tables[rule->context][hash] + rule->spec.ring_cookie;
-	else
+	flow = sim->flows[hash % FLOWS];
+	if (rule && rule->context)
+		queue = sim->tables[rule->context][hash % TABLE] + rule->spec.ring_cookie;
+	else if (rule)
 		queue = rule->spec.ring_cookie;
+	else
+		queue = flow ? flow - 1 : sim->table[hash % TABLE];
 	spin_unlock_bh(&sim->lock);
 	return queue;
+}
+
+/*
+ * Accelerated RFS: a flow goes to @queue from now on. It is forgotten when another of its hash
+ * comes.
+ */
+int sim_steer_flow(struct net_device *dev, const struct sk_buff *skb, u16 queue, u32 flow)
+{
+	struct sim *sim = netdev_priv(dev);
+	u32 place = skb_get_hash_raw(skb) % FLOWS;
+
+	spin_lock_bh(&sim->lock);
+	sim->flows[place] = queue + 1;
+	sim->flows_added++;
+	spin_unlock_bh(&sim->lock);
+	return place;
+}
+
+/* Without ntuple filters, there are neither rules nor flows. */
+int sim_set_features(struct net_device *dev, netdev_features_t features)
+{
+	struct sim *sim = netdev_priv(dev);
+
+	if (features & NETIF_F_NTUPLE)
+		return 0;
+	spin_lock_bh(&sim->lock);
+	memset(sim->rules, 0, sizeof(sim->rules));
+	memset(sim->flows, 0, sizeof(sim->flows));
+	spin_unlock_bh(&sim->lock);
+	return 0;
 }
 
 /* Does a rule name a queue from @queue on? */

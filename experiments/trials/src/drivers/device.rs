@@ -12,7 +12,7 @@ use super::ports;
 use crate::nic::place::{Kind, Place};
 
 /// Simulated devices, there if their modules were given (experiments/lab/modules).
-const NICSIM: &str = "nicsim";
+pub(super) const NICSIM: &str = "nicsim";
 const NETDEVSIM: &str = "/sys/bus/netdevsim";
 const CLASS: &str = "/sys/class/net";
 

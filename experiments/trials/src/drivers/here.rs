@@ -61,7 +61,11 @@ fn tried(subject: &Subject, device: &Device, mode: &str) -> Result<(Outcome, Str
         ensure!(during == before, "a refused mode changed {before:?} to {during:?}");
         return Ok((Outcome::Refused, said(&applied.stderr)));
     }
-    let arrived = (mode == "rules").then(|| ports::check(name)).transpose()?;
+    let arrived = match (mode, device.name) {
+        ("rules", _) => Some(ports::check(name)?),
+        ("arfs", device::NICSIM) => Some(ports::follow(name)?),
+        _ => None,
+    };
     let restored = subject.run(&["restore"], None)?;
     ensure!(restored.status.success(), "restore: {}", said(&restored.stderr));
     let after = (place.settings()?, subject.napi(name)?);

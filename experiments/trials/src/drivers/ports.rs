@@ -1,5 +1,5 @@
-//! Where packets to a port arrive under the mode `rules`: connections over the cable of the
-//! simulated NIC (experiments/lab/modules/nicsim.c).
+//! Where packets arrive under the modes `rules` and `arfs`: connections over the cable of the
+//! simulated NIC (experiments/lab/modules/nicsim).
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -14,6 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use rustix::net::sockopt::socket_incoming_cpu;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use steer_ground::cpus::CpuList;
 use steer_ground::tool;
 
 /// The rules to set. The CPUs 0 and 1 serve the NIC.
@@ -35,6 +36,12 @@ const TCP: [(u16, &[u32]); 3] = [(443, &[1]), (6379, &[2, 3]), (8080, &[0])];
 const UDP: [(u16, &[u32]); 2] = [(443, &[1]), (8080, &[0])];
 /// Enough that both queues of a context get one: else once in 2^23 runs.
 const CONNECTIONS: usize = 24;
+
+/// The port of the connections that are followed, messages on each, and where their readers run.
+/// Half of the connections arrive there anyway; that all of them do happens once in 2^16 runs.
+const FOLLOWED: u16 = 9000;
+const MESSAGES: usize = 100;
+const READERS: [u32; 16] = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1];
 
 const NAMESPACE: &str = "far";
 const FAR_4: Ipv4Addr = Ipv4Addr::new(10, 43, 0, 1);
@@ -125,6 +132,52 @@ fn udp(to: SocketAddr) -> Result<BTreeSet<u32>> {
         seen.insert(socket_incoming_cpu(&receiver)?);
     }
     Ok(seen)
+}
+
+/// Packets of a connection follow the thread that reads them, by rules that the NIC counts.
+pub(super) fn follow(interface: &str) -> Result<String> {
+    let before = rules_of_flows(interface)?;
+    for cpu in READERS {
+        let seen = thread::scope(|scope| {
+            scope.spawn(|| read_on(cpu)).join().ok().context("the reading thread panicked")?
+        })?;
+        ensure!(seen == cpu, "packets for a thread on CPU {cpu} arrive on CPU {seen}");
+    }
+    let rules = rules_of_flows(interface)? - before;
+    ensure!(rules > 0, "the NIC has installed no rule");
+    Ok(format!("packets follow the thread that reads; rules installed: {rules}"))
+}
+
+/// Reads messages on a CPU; gives the CPU on which the last one arrived.
+fn read_on(cpu: u32) -> Result<u32> {
+    CpuList::of([cpu as usize]).context("no CPU")?.pin_current_thread()?;
+    let to = SocketAddr::new(NEAR_4.into(), FOLLOWED);
+    let listener = TcpListener::bind(to)?;
+    let far = far(move || {
+        let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        (0..MESSAGES).try_for_each(|_| {
+            stream.write_all(b"?")?;
+            Ok(stream.read_exact(&mut [0])?)
+        })
+    });
+    let (mut stream, _) = listener.accept()?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    for _ in 0..MESSAGES {
+        stream.read_exact(&mut [0])?;
+        stream.write_all(b"!")?;
+    }
+    let seen = socket_incoming_cpu(&stream)?;
+    join(far)?;
+    Ok(seen)
+}
+
+/// The rules that accelerated RFS has installed.
+fn rules_of_flows(interface: &str) -> Result<u64> {
+    let text = tool::output(Command::new("ethtool").args(["-S", interface]), "ethtool -S")?;
+    let count = text.lines().find_map(|line| line.trim().strip_prefix("rx_arfs_add: "));
+    count.context("the NIC does not count rules of flows")?.parse().context("rx_arfs_add")
 }
 
 /// Does `work` on a thread of its own in the namespace of the cable's far end.

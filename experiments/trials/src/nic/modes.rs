@@ -59,7 +59,11 @@ pub(crate) fn one(place: &Place, subject: &Subject, mode: &str) -> Result<String
     let deadline = Instant::now() + AGAIN;
     while (place.settings()?, subject.napi(name)?) != during {
         let now = place.settings()?;
-        ensure!(Instant::now() < deadline, "it is not set again: {now:?} instead of {during:?}");
+        ensure!(
+            Instant::now() < deadline,
+            "it is not set again: {now:?} instead of {during:?}; the daemon says: {}",
+            daemon.said()
+        );
         thread::sleep(LOOK);
     }
     daemon.end(false)?;

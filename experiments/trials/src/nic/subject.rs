@@ -197,6 +197,11 @@ impl Daemon {
         }
     }
 
+    /// What it has logged since.
+    pub(crate) fn said(&self) -> String {
+        self.log.try_iter().collect::<Vec<_>>().join("; ")
+    }
+
     /// Stops it while `work` runs, as if all of that took no time.
     pub(crate) fn while_stopped<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let send = |signal| kill_process(Pid::from_child(&self.process), signal);
