@@ -10,7 +10,8 @@ use steer_ground::tool;
 use super::device::{self, Device};
 use super::{Outcome, Row, ports};
 use crate::nic::modes;
-use crate::nic::subject::Subject;
+use crate::nic::place::Place;
+use crate::nic::subject::{Cut, Subject};
 
 /// All modes that need no scheduler.
 const MODES: [&str; 5] = ["align", "rfs", "arfs", "rules", "busy-poll"];
@@ -73,6 +74,27 @@ fn tried(subject: &Subject, device: &Device, mode: &str) -> Result<(Outcome, Str
     if during == before {
         return Ok((Outcome::NoEffect, said(&applied.stdout)));
     }
-    let kept = modes::one(place, subject, mode)?;
-    Ok((Outcome::Works, [Some(kept), arrived].into_iter().flatten().collect::<Vec<_>>().join(", ")))
+    let mut said = vec![modes::one(place, subject, mode)?];
+    said.extend(arrived);
+    if mode == "rules" {
+        said.push(killed_at_every_step(place, subject, &words)?);
+    }
+    Ok((Outcome::Works, said.join(", ")))
+}
+
+/// Kills the command before each of its steps in turn; `restore` has to put everything back.
+fn killed_at_every_step(place: &Place, subject: &Subject, words: &[&str]) -> Result<String> {
+    let before = place.settings()?;
+    for step in 1.. {
+        let ended = subject.run(words, Some(Cut::Die(step)))?.status;
+        let restored = subject.run(&["restore"], None)?;
+        let why = String::from_utf8_lossy(&restored.stderr);
+        ensure!(restored.status.success(), "killed before step {step}, restore fails: {why}");
+        let after = place.settings()?;
+        ensure!(after == before, "killed before step {step}: {after:?} is left of {before:?}");
+        if ended.success() {
+            return Ok(format!("put back after each of {} kills", step - 1));
+        }
+    }
+    unreachable!("it has fewer steps than there are numbers")
 }

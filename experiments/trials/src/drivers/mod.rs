@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use steer_ground::progress::Progress;
 use steer_ground::tool;
@@ -24,6 +24,9 @@ pub const HERE: &str = "drivers-here";
 /// Real NICs that QEMU emulates, on a cable between them.
 const DEVICES: &str = "-netdev hubport,id=spare0,hubid=9 -device e1000e,netdev=spare0,bus=pcie.0,romfile= \
                        -netdev hubport,id=spare1,hubid=9 -device igb,netdev=spare1,bus=pcie.0,romfile=";
+/// The kernel may meet a packet of a queue that has just left, and warns of it (get_rps_cpu() in
+/// net/core/dev.c, Linux 6.18 and 7.2).
+const KNOWN_RACE: &str = " get_rps_cpu+";
 /// All devices took three minutes; a busy machine may need several times that.
 const LONGEST: Duration = Duration::from_secs(1200);
 
@@ -99,8 +102,13 @@ pub fn run(mut options: DriversOptions) -> Result<()> {
     }
     let faults = rows.iter().filter(|row| row.outcome == Outcome::Fault).count();
     ensure!(faults == 0, "{faults} modes are at fault");
-    ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
-    Ok(())
+    let warnings = complaints.iter().filter(|line| !line.contains("Call Trace"));
+    if warnings.clone().all(|line| line.contains(KNOWN_RACE)) {
+        warnings
+            .for_each(|line| println!("The kernel's own race as channels become fewer: {line}"));
+        return Ok(());
+    }
+    bail!("the guest's kernel complains: {}", complaints.join(" | "))
 }
 
 impl Outcome {
