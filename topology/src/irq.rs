@@ -78,9 +78,11 @@ fn one_of(served: &[QueueRef]) -> Option<QueueRef> {
 fn numbers(root: &Root, netdev: &Netdev) -> Result<Vec<u32>, Error> {
     let mut numbers = match (netdev::bus(&netdev.device)?.as_deref(), &netdev.pci) {
         (Some("pci" | "virtio"), Some(function)) => of_function(function)?,
-        (Some("virtio"), None) => handled(root, |by| Some(by) == root::file_name(&netdev.device))?,
-        // NICs of a system on a chip, such as stmmac's "end0:rx-0"
-        (Some("platform"), _) => handled(root, |by| mentions(by, &netdev.name))?,
+        // NICs of a system on a chip, such as stmmac's "end0:rx-0", and virtio without PCI
+        (Some("virtio" | "platform"), None) => {
+            let device = root::file_name(&netdev.device);
+            handled(root, |by| Some(by) == device || mentions(by, &netdev.name))?
+        }
         // A USB NIC uses the IRQ of its host controller, an auxiliary device that of its parent:
         // neither is its own.
         _ => Vec::new(),
@@ -98,8 +100,7 @@ fn of_function(function: &Path) -> Result<Vec<u32>, Error> {
     Ok(root::number(&function.join("irq"))?.filter(|&line| line != 0).into_iter().collect())
 }
 
-/// The IRQs whose handlers have such a name. The IRQ of a virtio device without PCI (small virtual
-/// machines) has the name of the device.
+/// The IRQs whose handlers have such a name.
 fn handled(root: &Root, by: impl Fn(&str) -> bool) -> Result<Vec<u32>, Error> {
     let mut found = Vec::new();
     for number in parse_all(root::names(&root.path("sys/kernel/irq"))?) {

@@ -125,7 +125,10 @@ static void settle_softirq(struct observed_cpu *c, u64 now)
 	if (c->softirq_class >= NR_CLASSES)
 		return;
 	c->softirq_class_ns[c->softirq_class & (NR_CLASSES - 1)] += ran;
-	/* before a window closes, it needs the time of the thread that this softirq interrupts */
+	/*
+	 * Before a window closes, it needs the time of the thread that this softirq interrupts. If
+	 * that is charging the thread just now, the thread's load may stay too large by a half.
+	 */
 	if (window_of(now) != c->all_windows.window)
 		settle_thread(c, bpf_get_current_task_btf(), now);
 	shared_time_add(&c->all_windows, c->softirq_class, ran, now);

@@ -8,7 +8,7 @@ use steer_result::Mode;
 use steer_result::metrics;
 use steer_result::metrics::{Better, Metric};
 
-/// The metrics that are drawn, at most four to a row. The table has all metrics.
+/// The metrics that are drawn, at most five to a row. The table has all metrics.
 const ROWS: &[(&str, &[&str])] = &[
     (
         "Where long flows run",

@@ -7,7 +7,12 @@ const WORDS: [(&str, &str, f64, usize); 21] = [
     ("local_share", "long-flow bytes copied near the NIC, share", 1.0, 3),
     ("home_share", "long-flow bytes copied on the CPU whose softirq handled them, share", 1.0, 3),
     ("mixed_share", "long-flow CPU time on CPUs that serve RPCs too, share", 1.0, 3),
-    ("mixed_share_with_softirq", "the same with softirq counted in, share", 1.0, 3),
+    (
+        "mixed_share_with_softirq",
+        "long-flow CPU time, softirq counted in, on CPUs that serve RPCs too, share",
+        1.0,
+        3,
+    ),
     ("throughput_per_core", "long-flow MB per CPU-second", 1e6, 1),
     ("rpcs_per_cpu_second", "RPCs per CPU-second", 1.0, 0),
     ("cpus_used", "CPUs in use", 1.0, 2),

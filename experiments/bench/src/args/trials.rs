@@ -140,7 +140,8 @@ pub(crate) struct DriversArgs {
     /// Write the table to this file, too, as JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// A module of a simulated device for the guest's kernel, from `make modules`. May be repeated.
+    /// A module of a simulated device for the guest's kernel, from
+    /// experiments/lab/modules/build.sh. May be repeated.
     #[arg(long = "module", value_name = "FILE")]
     pub(crate) modules: Vec<PathBuf>,
     #[command(flatten)]

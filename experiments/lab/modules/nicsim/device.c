@@ -19,7 +19,7 @@ static void raise_here(void *of)
 {
 	struct channel *c = of;
 
-	generic_handle_irq(c->irq);
+	generic_handle_irq_safe(c->irq);
 }
 
 static irqreturn_t handle(int irq, void *of)

@@ -28,6 +28,8 @@ static int set_channels(struct net_device *dev, struct ethtool_channels *channel
 		return -EINVAL;
 	if (runs)
 		sim_stop(dev);
+	/* the kernel sends them anew, to queues that are there */
+	memset(sim->flows, 0, sizeof(sim->flows));
 	error = netif_set_real_num_queues(dev, count, count);
 	if (!error && !netif_is_rxfh_configured(dev))
 		sim_spread(sim->table, count);
@@ -104,6 +106,16 @@ static int make_context(struct net_device *dev, struct ethtool_rxfh_context *con
 	return 0;
 }
 
+static int change_context(struct net_device *dev, struct ethtool_rxfh_context *context,
+			  const struct ethtool_rxfh_param *rss, struct netlink_ext_ack *extack)
+{
+	struct sim *sim = netdev_priv(dev);
+
+	if (rss->indir)
+		set_table(sim, sim->tables[rss->rss_context], rss->indir);
+	return 0;
+}
+
 static int remove_context(struct net_device *dev, struct ethtool_rxfh_context *context, u32 number,
 			  struct netlink_ext_ack *extack)
 {
@@ -124,6 +136,7 @@ const struct ethtool_ops sim_ethtool = {
 	.get_rxfh = get_rss,
 	.set_rxfh = set_rss,
 	.create_rxfh_context = make_context,
+	.modify_rxfh_context = change_context,
 	.remove_rxfh_context = remove_context,
 	.get_rxnfc = sim_get_rules,
 	.set_rxnfc = sim_set_rules,

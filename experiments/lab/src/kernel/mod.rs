@@ -44,8 +44,14 @@ impl Source {
     /// # Errors
     /// The mirror no longer has them: they go when a newer kernel of the series comes.
     pub fn headers(&self, release: &Release, into: &Path, progress: &Progress) -> Result<()> {
-        fetch::headers(release, &self.mirror()?, into, progress)
-            .with_context(|| format!("the headers of kernel {release} could not be unpacked"))
+        let home = self.kernel_cache.join(release.to_string());
+        fetch::headers(release, &self.mirror()?, into, progress).with_context(|| {
+            format!(
+                "the headers of kernel {release} could not be unpacked; if the mirror has only \
+                 those of a newer kernel by now, remove {} to get that one",
+                home.display()
+            )
+        })
     }
 
     fn mirror(&self) -> Result<String> {

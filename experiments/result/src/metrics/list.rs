@@ -52,7 +52,7 @@ pub const METRICS: &[Metric] = {
         ),
         metric(
             "mixed_share_with_softirq",
-            "the same, with the softirq for long flows and for RPCs counted in",
+            "long-flow CPU time, softirq counted in, on CPUs that serve RPCs as well",
             SHARE,
             Lower,
             ObserveLater(|report| report.mixed_share_with_softirq),

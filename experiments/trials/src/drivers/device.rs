@@ -13,6 +13,7 @@ use crate::nic::place::{Kind, Place};
 
 /// Simulated devices, there if their modules were given (experiments/lab/modules).
 pub(super) const NICSIM: &str = "nicsim";
+const NICSIM_DRIVER: &str = "/sys/bus/platform/drivers/nicsim";
 const NETDEVSIM: &str = "/sys/bus/netdevsim";
 const CLASS: &str = "/sys/class/net";
 
@@ -30,7 +31,8 @@ pub(super) fn own() -> Result<Vec<Device>> {
         place.link_up()?;
         devices.push(Device { name, place });
     }
-    if let Ok(interface) = interface_of(NICSIM) {
+    if Path::new(NICSIM_DRIVER).exists() {
+        let interface = interface_of(NICSIM)?;
         ports::connect(&interface)?;
         let place = Place::new(&interface, Kind::Other)?;
         place.link_up()?;

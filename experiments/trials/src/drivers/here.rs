@@ -1,13 +1,15 @@
 //! The trials inside the guest: the hidden command that `lab drivers` starts there.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use rustix::process::Signal;
 use steer_ground::tool;
 
-use super::device::{self, Device};
+use super::device::{self, Device, NICSIM};
 use super::{Outcome, Row, ports};
 use crate::nic::modes;
 use crate::nic::place::Place;
@@ -59,12 +61,13 @@ fn tried(subject: &Subject, device: &Device, mode: &str) -> Result<(Outcome, Str
     let during = (place.settings()?, subject.napi(name)?);
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().replace('\n', "; ");
     if !applied.status.success() {
+        ensure!(device.name != NICSIM, "{NICSIM} takes every mode: {}", said(&applied.stderr));
         ensure!(during == before, "a refused mode changed {before:?} to {during:?}");
         return Ok((Outcome::Refused, said(&applied.stderr)));
     }
     let arrived = match (mode, device.name) {
-        ("rules", _) => Some(ports::check(name)?),
-        ("arfs", device::NICSIM) => Some(ports::follow(name)?),
+        ("rules", NICSIM) => Some(ports::check(name)?),
+        ("arfs", NICSIM) => Some(ports::follow(name)?),
         _ => None,
     };
     let restored = subject.run(&["restore"], None)?;
@@ -86,7 +89,10 @@ fn tried(subject: &Subject, device: &Device, mode: &str) -> Result<(Outcome, Str
 fn killed_at_every_step(place: &Place, subject: &Subject, words: &[&str]) -> Result<String> {
     let before = place.settings()?;
     for step in 1.. {
-        let ended = subject.run(words, Some(Cut::Die(step)))?.status;
+        let applied = subject.run(words, Some(Cut::Die(step)))?;
+        let (ended, why) = (applied.status, String::from_utf8_lossy(&applied.stderr));
+        let killed = ended.signal() == Some(Signal::KILL.as_raw());
+        ensure!(ended.success() || killed, "before step {step} it ended by itself: {why}");
         let restored = subject.run(&["restore"], None)?;
         let why = String::from_utf8_lossy(&restored.stderr);
         ensure!(restored.status.success(), "killed before step {step}, restore fails: {why}");

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use rustix::net::sockopt::socket_incoming_cpu;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_incoming_cpu};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use steer_ground::cpus::CpuList;
 use steer_ground::tool;
@@ -41,7 +41,8 @@ const CONNECTIONS: usize = 24;
 /// Half of the connections arrive there anyway; that all of them do happens once in 2^16 runs.
 const FOLLOWED: u16 = 9000;
 const MESSAGES: usize = 100;
-const READERS: [u32; 16] = [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1];
+const READERS: u32 = 2;
+const FOLLOWED_CONNECTIONS: u32 = 16;
 
 const NAMESPACE: &str = "far";
 const FAR_4: Ipv4Addr = Ipv4Addr::new(10, 43, 0, 1);
@@ -107,6 +108,7 @@ fn tcp(to: SocketAddr) -> Result<BTreeSet<u32>> {
         };
         (0..CONNECTIONS).map(connect).collect::<Result<Vec<_>>>()
     });
+    let _connected = join(far)?;
     let mut seen = BTreeSet::new();
     for _ in 0..CONNECTIONS {
         let (mut stream, _) = listener.accept()?;
@@ -114,7 +116,6 @@ fn tcp(to: SocketAddr) -> Result<BTreeSet<u32>> {
         stream.read_exact(&mut [0])?;
         seen.insert(socket_incoming_cpu(&stream)?);
     }
-    join(far)?;
     Ok(seen)
 }
 
@@ -137,7 +138,8 @@ fn udp(to: SocketAddr) -> Result<BTreeSet<u32>> {
 /// Packets of a connection follow the thread that reads them, by rules that the NIC counts.
 pub(super) fn follow(interface: &str) -> Result<String> {
     let before = rules_of_flows(interface)?;
-    for cpu in READERS {
+    for turn in 0..FOLLOWED_CONNECTIONS {
+        let cpu = turn % READERS;
         let seen = thread::scope(|scope| {
             scope.spawn(|| read_on(cpu)).join().ok().context("the reading thread panicked")?
         })?;
@@ -153,6 +155,7 @@ fn read_on(cpu: u32) -> Result<u32> {
     CpuList::of([cpu as usize]).context("no CPU")?.pin_current_thread()?;
     let to = SocketAddr::new(NEAR_4.into(), FOLLOWED);
     let listener = TcpListener::bind(to)?;
+    set_socket_timeout(&listener, Timeout::Recv, Some(PATIENCE))?;
     let far = far(move || {
         let mut stream = TcpStream::connect_timeout(&to, PATIENCE)?;
         stream.set_nodelay(true)?;

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,9 +35,12 @@ const OF_DEVICE: [&str; 2] = ["napi_defer_hard_irqs", "gro_flush_timeout"];
 /// The file of the host's RFS table; only in the first network namespace.
 pub(crate) const SOCK_FLOWS: &str = "/proc/sys/net/core/rps_sock_flow_entries";
 const CHANNELS: &str = "channels";
-/// What else ethtool shows of a NIC: its table of RSS, and its ntuple rules.
-const RSS: (&str, &str) = ("RSS", "-x");
-const RULES: (&str, &str) = ("rules", "-n");
+const ETHTOOL: &str = "ethtool ";
+/// What else ethtool shows of a NIC: its features, its table of RSS, and its ntuple rules.
+const SHOWN: [&str; 3] = ["-k {}", "-x {}", RULES];
+const RULES: &str = "-n {}";
+/// RSS contexts that ethtool is asked for.
+const CONTEXTS: Range<u32> = 1..8;
 const IRQ: &str = "irq ";
 
 /// One device.
@@ -99,8 +103,12 @@ impl Place {
             Kind::Veth | Kind::Virtio => Some(self.channels()?.to_string()),
         };
         settings.extend(channels.map(|channels| (CHANNELS.to_owned(), channels)));
-        for (name, flag) in [RSS, RULES].into_iter().filter(|_| self.kind == Kind::Other) {
-            settings.extend(self.ethtool(flag).ok().map(|shown| (name.to_owned(), shown)));
+        if self.kind == Kind::Other {
+            let contexts = CONTEXTS.map(|number| format!("-x {{}} context {number}"));
+            for words in SHOWN.map(str::to_owned).into_iter().chain(contexts) {
+                let shown = self.ethtool(&words).ok();
+                settings.extend(shown.map(|shown| (format!("{ETHTOOL}{words}"), shown)));
+            }
         }
         Ok(settings)
     }
@@ -149,8 +157,10 @@ impl Place {
 
     /// Whether a setting of the device can be written while its link is down.
     pub(crate) fn is_open_while_down(&self, name: &str) -> bool {
-        ![CHANNELS, SOCK_FLOWS, RSS.0, RULES.0].contains(&name)
-            && !(self.kind == Kind::Other && name.starts_with(IRQ))
+        let cannot = [CHANNELS, SOCK_FLOWS].contains(&name)
+            || name.starts_with(ETHTOOL)
+            || self.kind == Kind::Other && name.starts_with(IRQ);
+        !cannot
     }
 
     /// The queue that a setting belongs to.
@@ -194,7 +204,7 @@ impl Place {
     /// # Errors
     /// It has none.
     pub(crate) fn lose_rule(&self) -> Result<()> {
-        let rules = self.ethtool(RULES.1)?;
+        let rules = self.ethtool(RULES)?;
         let place = rules.lines().find_map(|line| line.strip_prefix("Filter: "));
         let place = place.context("the NIC has no ntuple rule")?;
         let mut command = Command::new("ethtool");
@@ -202,15 +212,16 @@ impl Place {
         tool::output(&mut command, "ethtool -N").map(drop)
     }
 
-    /// What ethtool shows of the device.
-    fn ethtool(&self, flag: &str) -> Result<String> {
-        let mut command = Command::new("ethtool");
-        tool::output(command.args([flag, &self.interface]), &format!("ethtool {flag}"))
+    /// What ethtool shows; `{}` in its words is the device.
+    fn ethtool(&self, words: &str) -> Result<String> {
+        let words = words.replace("{}", &self.interface);
+        let step = format!("ethtool {words}");
+        tool::output(Command::new("ethtool").args(words.split(' ')), &step)
     }
 
     /// Channels in use: of each kind, or combined.
     pub(crate) fn channels(&self) -> Result<u32> {
-        let text = self.ethtool("-l")?;
+        let text = self.ethtool("-l {}")?;
         let (_, now) = text.split_once("Current").context("ethtool -l says nothing of now")?;
         let word = if self.kind == Kind::Veth { "RX:" } else { "Combined:" };
         let line = now.lines().find_map(|line| line.strip_prefix(word));
@@ -220,7 +231,7 @@ impl Place {
 
     /// Channels in use of each kind, if the driver tells.
     fn channel_counts(&self) -> Option<String> {
-        let text = self.ethtool("-l").ok()?;
+        let text = self.ethtool("-l {}").ok()?;
         let (_, now) = text.split_once("Current")?;
         Some(now.lines().skip(1).map(str::trim).collect::<Vec<_>>().join(", "))
     }
