@@ -120,9 +120,9 @@ int sim_start(struct net_device *dev)
 		napi_enable(&c->napi);
 		netif_queue_set_napi(dev, queue, NETDEV_QUEUE_TYPE_RX, &c->napi);
 		netif_queue_set_napi(dev, queue, NETDEV_QUEUE_TYPE_TX, &c->napi);
+		/* nobody else has these numbers */
 		error = request_irq(c->irq, handle, 0, c->name, c);
-		if (error)
-			netdev_err(dev, "queue %d has no interrupt: %d\n", queue, error);
+		WARN_ON(error);
 	}
 	netif_carrier_on(dev);
 	netif_tx_start_all_queues(dev);
