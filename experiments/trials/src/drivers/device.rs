@@ -57,10 +57,7 @@ pub(super) fn stacked() -> Result<Vec<Device>> {
         "link set v0-peer master bridge7".to_owned(),
         "link add bridge8 type bridge".to_owned(),
     ];
-    for command in commands {
-        let step = format!("ip {command}");
-        tool::output(Command::new("ip").args(command.split(' ')), &step)?;
-    }
+    commands.iter().try_for_each(|command| ip(command))?;
     let stacked = [
         ("VLAN on igb", "vlan7"),
         ("bond of an e1000e", "bond7"),
@@ -73,6 +70,12 @@ pub(super) fn stacked() -> Result<Vec<Device>> {
         Ok(Device { name, place })
     };
     stacked.into_iter().map(device).collect()
+}
+
+/// Runs `ip` with these words.
+pub(super) fn ip(command: &str) -> Result<()> {
+    let step = format!("ip {command}");
+    tool::output(Command::new("ip").args(command.split(' ')), &step).map(drop)
 }
 
 /// A netdevsim that is joined to another: without, it has no carrier.

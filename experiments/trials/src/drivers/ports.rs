@@ -17,6 +17,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use steer_ground::cpus::CpuList;
 use steer_ground::tool;
 
+use super::device::ip;
+
 /// The rules to set. The CPUs 0 and 1 serve the NIC.
 pub(super) const POLICY: &str = r#"
 [[rule]]
@@ -63,11 +65,6 @@ pub(super) fn connect(interface: &str) -> Result<()> {
         format!("address add {NEAR_4}/24 dev {interface}"),
     ];
     commands.iter().try_for_each(|command| ip(command))
-}
-
-fn ip(command: &str) -> Result<()> {
-    let step = format!("ip {command}");
-    tool::output(Command::new("ip").args(command.split(' ')), &step).map(drop)
 }
 
 /// Packets to all ports arrive where the policy sends them.
