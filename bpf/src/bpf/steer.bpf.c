@@ -146,7 +146,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 				   enq_flags | SCX_ENQ_PREEMPT);
 		return;
 	}
-	look_at(&s, p);
+	look_with(&s, p, task);
 	choose_queue(&q, p, &s, cpu);
 	q.near = wake == WAKE_NEAR;
 
@@ -171,7 +171,8 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 
 	note_waits_as(&s);
 	if (q.dsq < DSQ_LLC) {
-		lift_clock(q.cpu);
+		if (q.cpu != cpu || own_may_wait(cpu, s.now))
+			lift_clock(q.cpu);
 		note_enqueued(q.cpu, cpu, s.now);
 		set_cpu_clock(p, s.task, q.cpu);
 	} else {

@@ -123,8 +123,8 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 	}
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	/* a CPU that just gives up @p looks by itself */
-	else if (q->cpu != scx_bpf_task_cpu(p) || !scx_bpf_task_running(p))
+	/* this CPU looks by itself, and the kernel would kick it with an interrupt */
+	else if (q->cpu != scx_bpf_task_cpu(p) || !(runs_ours(q->cpu) || scx_bpf_task_running(p)))
 		scx_bpf_kick_cpu(q->cpu, SCX_KICK_IDLE);
 }
 

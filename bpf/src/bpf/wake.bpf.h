@@ -93,7 +93,7 @@ static enum wake preempt(const struct subject *s, s32 cpu)
  * there, else to wait. */
 static enum wake wake_at(const struct task_struct *p, const struct subject *s, s32 cpu, bool owner)
 {
-	if (scx_bpf_test_and_clear_cpu_idle(cpu))
+	if (!runs_ours(cpu) && scx_bpf_test_and_clear_cpu_idle(cpu))
 		return WAKE_RUN;
 	switch (preempts(p, s, cpu, owner)) {
 	case PREEMPT_NOW:

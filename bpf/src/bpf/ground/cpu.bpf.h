@@ -101,6 +101,13 @@ static __always_inline void note_stopping(struct cpu_state *state)
 	state->class = NR_CLASSES;
 }
 
+/* Does @cpu run one of our threads, so that it looks at its queues once that stops? Exact under the
+ * lock of its run queue. */
+static __always_inline bool runs_ours(s32 cpu)
+{
+	return state_of(cpu)->class != NR_CLASSES;
+}
+
 /*
  * A thread preempts the running one; @soon: it will be done soon. The next thread that wakes looks
  * elsewhere: two that preempt the same CPU would run one after the other there, the last one first,

@@ -15,11 +15,12 @@ struct subject {
 	u8 class; /* to place it by, never MIXED */
 };
 
-static void look_at(struct subject *s, struct task_struct *p)
+/* Look at @p, whose context is @task. */
+static void look_with(struct subject *s, struct task_struct *p, struct task_ctx *task)
 {
 	struct thread_load *load;
 
-	s->task = ctx_of(p);
+	s->task = task;
 	s->now = clock_now();
 	s->class = CLASS_NONE;
 	s->policy = s->task ? policy_of(p, &s->task->policy) : policy_at(0);
@@ -32,6 +33,11 @@ static void look_at(struct subject *s, struct task_struct *p)
 	load = load_of(p, s->task, s->policy);
 	thread_classify(load, &s->policy->classes, s->now);
 	s->class = thread_placed_as(load);
+}
+
+static __always_inline void look_at(struct subject *s, struct task_struct *p)
+{
+	look_with(s, p, ctx_of(p));
 }
 
 /* Is the thread placed by its packets? */

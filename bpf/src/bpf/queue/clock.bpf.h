@@ -166,10 +166,13 @@ static __always_inline void note_shared(u32 llc, u64 now)
 /* However long @p slept or lacked CPU time, it is behind its clock by one slice at most. */
 static void limit_lag(struct task_struct *p, const struct task_ctx *task)
 {
-	if (task)
-		scx_bpf_task_set_dsq_vtime(p,
-					   vtime_limited(p->scx.dsq_vtime, clock_time(task->clock),
-							 place_settings.slice_ns));
+	u64 vtime;
+
+	if (!task)
+		return;
+	vtime = vtime_limited(p->scx.dsq_vtime, clock_time(task->clock), place_settings.slice_ns);
+	if (vtime != p->scx.dsq_vtime)
+		scx_bpf_task_set_dsq_vtime(p, vtime);
 }
 
 /* A thread with @vtime by clock @number begins to run: the clock advances to it. */
