@@ -11,8 +11,8 @@ use libbpf_rs::{
 };
 use log::warn;
 use scx_utils::{
-    ScxExitKind, compat, libbpf_clap_opts::LibbpfOpts, scx_ops_attach, scx_ops_load, scx_ops_open,
-    uei_exited, uei_read,
+    ScxExitKind, compat, libbpf_clap_opts::LibbpfOpts, read_cpulist, scx_ops_attach, scx_ops_load,
+    scx_ops_open, uei_exited, uei_read,
 };
 use serde::{Deserialize, Serialize};
 
@@ -289,7 +289,30 @@ fn fit_to_kernel(skel: &mut OpenSteerSkel<'_>) -> Result<()> {
     }
     let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
     rodata.local_may_strand = !anywhere;
+    for cpu in nohz_full_cpus()? {
+        rodata.nohz_full_cpus[cpu / 64] |= 1 << (cpu % 64);
+        rodata.some_nohz_full = true.into();
+    }
     Ok(())
+}
+
+/// The CPUs of nohz_full= that our tables hold; none if the kernel was booted without.
+///
+/// # Errors
+/// The kernel's list cannot be read.
+fn nohz_full_cpus() -> Result<Vec<usize>> {
+    let path = "/sys/devices/system/cpu/nohz_full";
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text.with_context(|| format!("reading {path}"))?,
+    };
+    // nothing, or "(null)", if there is none
+    let list = text.trim();
+    if list.is_empty() || list == "(null)" {
+        return Ok(Vec::new());
+    }
+    let cpus = read_cpulist(list).with_context(|| format!("{path} holds {list:?}"))?;
+    Ok(cpus.into_iter().filter(|&cpu| cpu < intf::limits_MAX_CPUS as usize).collect())
 }
 
 fn fill_origins(skel: &SteerSkel<'_>, origins: &Origins) -> Result<()> {

@@ -52,6 +52,7 @@
 #include "queue/queue.bpf.h"
 #include "queue/rescue.bpf.h"
 #include "sockets/telemetry.bpf.h"
+#include "tickless.bpf.h"
 #include "upkeep.bpf.h"
 #include "wait.bpf.h"
 #include "wake.bpf.h"
@@ -212,7 +213,9 @@ void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)
 	if (!is_furthest_behind(prev, s.task, cpu, now) && take_own(cpu, claimed, now))
 		return;
 	start_slice(state, prev, s.task, now);
-	scx_bpf_task_set_slice(prev, place_settings.slice_ns);
+	/* without a slice it is enqueued as the last one, and begins to run */
+	if (!begins_anew(&s, cpu))
+		scx_bpf_task_set_slice(prev, next_slice(state));
 }
 
 void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
@@ -255,6 +258,7 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 		start_charging(state, p, s.task);
 	}
 	note_running(state, p, s.class, s.policy->pool, is_idle_thread(p, s.task));
+	begin_tickless(p, &s, cpu);
 	/* it was queued before its cgroup was throttled */
 	if (throttled_by(p, s.task)) {
 		scx_bpf_task_set_slice(p, 0);

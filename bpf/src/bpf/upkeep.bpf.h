@@ -24,12 +24,14 @@
 #include "queue/rescue.bpf.h"
 #include "queue/shares.bpf.h"
 #include "queue/starved.bpf.h"
+#include "tickless.bpf.h"
 
 /* How long a thread waits in a pool's queue before it is moved to the queue of one CPU. */
 #define POOL_WAIT_NS (100 * 1000 * 1000ULL)
 /* How long a thread waits under a cache before it counts as stranded there. */
 #define STRANDED_NS (1000 * 1000 * 1000ULL)
 
+/* Each timer has a twin, whose number is NR_TIMERS more. */
 enum { TIMER_UPKEEP, TIMER_LIMITS, NR_TIMERS };
 
 struct upkeep_timer {
@@ -38,7 +40,7 @@ struct upkeep_timer {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NR_TIMERS);
+	__uint(max_entries, 2 * NR_TIMERS);
 	__type(key, u32);
 	__type(value, struct upkeep_timer);
 } upkeep_timers SEC(".maps");
@@ -160,11 +162,29 @@ static u64 timer_now(void)
 	return monotonic + lead;
 }
 
+/*
+ * @timer, with this number, runs again later. A timer that its own callback starts stays on its
+ * CPU. On a CPU of nohz_full= its twin is started instead: the kernel gives that one to another CPU
+ * (get_nohz_timer_target(), kernel/sched/core.c, 6.18).
+ */
+static void run_again(struct upkeep_timer *timer, u32 number, u64 period_ns)
+{
+	struct upkeep_timer *twin = NULL;
+
+	number ^= NR_TIMERS;
+	if (some_nohz_full && is_nohz_full(bpf_get_smp_processor_id()))
+		twin = bpf_map_lookup_elem(&upkeep_timers, &number);
+	if (twin)
+		bpf_timer_start(&twin->timer, period_ns, 0);
+	else
+		bpf_timer_start(&timer->timer, period_ns, 0);
+}
+
 static int refresh_limits(void *map, int *key, struct upkeep_timer *timer)
 {
 	if (nr_limited)
 		refill_all(timer_now());
-	bpf_timer_start(&timer->timer, LIMIT_REFRESH_NS, 0);
+	run_again(timer, *key, LIMIT_REFRESH_NS);
 	return 0;
 }
 
@@ -185,6 +205,7 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
 		look_who_runs(cpu);
 		resettle_from(cpu, now);
+		tick_instead(cpu, now);
 	}
 	resettle(now);
 	bpf_for (llc, 0, nr_llcs)
@@ -192,13 +213,13 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 	rescue_all(now);
 	feed_starved(now);
 	bpf_rcu_read_unlock();
-	bpf_timer_start(&timer->timer, CLAIM_REFRESH_NS, 0);
+	run_again(timer, *key, CLAIM_REFRESH_NS);
 	return 0;
 }
 
-static s32 start_timer(u32 which, u64 period_ns)
+static s32 init_timer(u32 number)
 {
-	struct upkeep_timer *t = bpf_map_lookup_elem(&upkeep_timers, &which);
+	struct upkeep_timer *t = bpf_map_lookup_elem(&upkeep_timers, &number);
 	s32 err;
 
 	if (!t)
@@ -206,16 +227,29 @@ static s32 start_timer(u32 which, u64 period_ns)
 	err = bpf_timer_init(&t->timer, &upkeep_timers, CLOCK_MONOTONIC);
 	if (err)
 		return err;
-	if (which == TIMER_LIMITS)
-		err = bpf_timer_set_callback(&t->timer, refresh_limits);
-	else
-		err = bpf_timer_set_callback(&t->timer, upkeep);
-	return err ?: bpf_timer_start(&t->timer, period_ns, 0);
+	if (number % NR_TIMERS == TIMER_LIMITS)
+		return bpf_timer_set_callback(&t->timer, refresh_limits);
+	return bpf_timer_set_callback(&t->timer, upkeep);
+}
+
+static s32 start_timer(u32 number, u64 period_ns)
+{
+	struct upkeep_timer *t = bpf_map_lookup_elem(&upkeep_timers, &number);
+
+	return t ? bpf_timer_start(&t->timer, period_ns, 0) : -ENOENT;
 }
 
 /* Called once from ops.init. */
 static s32 start_upkeep(void)
 {
+	u32 number;
+	s32 err = 0;
+
+	bpf_for (number, 0, 2 * NR_TIMERS) {
+		err = init_timer(number);
+		if (err)
+			return err;
+	}
 	return start_timer(TIMER_UPKEEP, CLAIM_REFRESH_NS)
 		       ?: start_timer(TIMER_LIMITS, LIMIT_REFRESH_NS);
 }

@@ -54,7 +54,7 @@ static enum preempt preempts(const struct task_struct *p, const struct subject *
 	soon = s->class == CLASS_NONE && !s->policy->urgent && ran < GRANULARITY_NS;
 	if (owner && !state->pinned)
 		ran += place_settings.slice_ns;
-	vtime = state->vtime_ns + vtime_of(ran, weight_of_1024ths(state->weight_1024ths));
+	vtime = running_vtime(state, ran);
 	if (!time_before(vtime_at(p, s->task, state->clock), vtime))
 		return PREEMPT_NOT;
 	return soon ? PREEMPT_SOON : PREEMPT_NOW;

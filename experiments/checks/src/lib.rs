@@ -13,6 +13,7 @@ mod situation;
 mod sizes;
 pub mod soak;
 mod status;
+mod tickless;
 
 use anyhow::{Context, Result, ensure};
 
@@ -37,6 +38,11 @@ pub struct TestOptions {
 
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
+
+/// Checks that share a guest, by its words for the kernel's command line.
+const GUESTS: [(&str, &[Check]); 2] = [("", &CHECKS), (tickless::WORDS, &TICKLESS)];
+
+const TICKLESS: [Check; 1] = [("a CPU of nohz_full= keeps its tick off", tickless::alone)];
 
 const CHECKS: [Check; 24] = [
     ("programs are of the sizes on record", sizes::as_recorded),
@@ -69,55 +75,71 @@ const CHECKS: [Check; 24] = [
     ("a bad policy keeps the old one in force", policy::bad_policy),
 ];
 
-/// Boots a guest and runs all checks; prints a line for each and `N passed, N failed`.
+/// Boots guests and runs all checks; prints a line for each and `N passed, N failed`.
 ///
 /// # Errors
-/// When the guest does not boot, or any check fails.
+/// When a guest does not boot, or any check fails.
 pub fn run(options: TestOptions) -> Result<()> {
-    let checks: Vec<&Check> =
-        CHECKS.iter().filter(|check| check.0.contains(&options.only)).collect();
-    ensure!(!checks.is_empty(), "no check's name contains {:?}", options.only);
+    let chosen = |checks: &'static [Check]| -> Vec<&Check> {
+        checks.iter().filter(|check| check.0.contains(&options.only)).collect()
+    };
+    let guests = GUESTS.map(|(words, checks)| (words, chosen(checks)));
+    let all = guests.iter().map(|(_, checks)| checks.len()).sum::<usize>();
+    ensure!(all > 0, "no check's name contains {:?}", options.only);
     options.workload.check()?;
     options.workload.check_own("lab test")?;
     options.guest.check_one_nic("lab test")?;
-    let progress = Progress::rounds(checks.len() as u64);
-    let mut bench = options.bench(&progress)?;
-    let mut boots = 1;
+    let progress = Progress::rounds(all as u64);
     let mut failed = 0;
-    for &&(name, check) in &checks {
-        progress.step(name);
-        let result = loop {
-            let result = bench.run(check);
-            let broken = bench.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
-            match (result, broken) {
-                (Err(_), Some(said)) => {
-                    boots += 1;
-                    progress.say(&format!("{said}; {name}: once more in a fresh one"));
-                    drop(bench);
-                    bench = options.bench(&progress)?;
-                }
-                (result, _) => break result.with_context(|| name)?,
-            }
-        };
-        progress.advance();
-        let figures = std::mem::take(&mut bench.figures);
-        match result {
-            Ok(()) => progress.say(&format!("ok     {name}{figures}")),
-            Err(error) => {
-                failed += 1;
-                progress.say(&format!("FAILED {name}: {error:#}"));
-            }
+    for (words, checks) in guests {
+        if !checks.is_empty() {
+            failed += options.run(words, &checks, &progress)?;
         }
     }
     drop(progress);
-    println!("{} passed, {failed} failed", checks.len() - failed);
-    ensure!(failed == 0, "scx_steer failed {failed} checks on {}", bench.guest.kernel.release);
+    println!("{} passed, {failed} failed", all - failed);
+    ensure!(failed == 0, "scx_steer failed {failed} checks on {}", options.guest.kernel);
     Ok(())
 }
 
 impl TestOptions {
-    fn bench(&self, progress: &Progress) -> Result<Bench> {
-        let guest = Guest::boot(&self.guest, None, progress)?;
+    /// Runs checks in one guest. Returns how many failed.
+    fn run(&self, words: &str, checks: &[&Check], progress: &Progress) -> Result<usize> {
+        let mut bench = self.bench(words, progress)?;
+        let mut boots = 1;
+        let mut failed = 0;
+        for &&(name, check) in checks {
+            progress.step(name);
+            let result = loop {
+                let result = bench.run(check);
+                let broken = bench.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
+                match (result, broken) {
+                    (Err(_), Some(said)) => {
+                        boots += 1;
+                        progress.say(&format!("{said}; {name}: once more in a fresh one"));
+                        drop(bench);
+                        bench = self.bench(words, progress)?;
+                    }
+                    (result, _) => break result.with_context(|| name)?,
+                }
+            };
+            progress.advance();
+            let figures = std::mem::take(&mut bench.figures);
+            match result {
+                Ok(()) => progress.say(&format!("ok     {name}{figures}")),
+                Err(error) => {
+                    failed += 1;
+                    progress.say(&format!("FAILED {name}: {error:#}"));
+                }
+            }
+        }
+        Ok(failed)
+    }
+
+    fn bench(&self, words: &str, progress: &Progress) -> Result<Bench> {
+        let mut guest = self.guest.clone();
+        guest.kernel_words = format!("{} {words}", guest.kernel_words);
+        let guest = Guest::boot(&guest, None, progress)?;
         Bench::new(guest, self.workload.clone(), self.record)
     }
 }

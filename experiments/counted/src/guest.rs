@@ -138,6 +138,7 @@ impl Packed {
             node_mib: self.node_mib,
             nics: Nics::LastNode,
             devices: "",
+            kernel_words: "",
             tier: Tier::Deterministic(&serial),
             mode: &mode,
         };

@@ -50,6 +50,8 @@ pub struct GuestOptions {
     /// QEMU's arguments for further network devices. If there are any, the guest boots a kernel with
     /// the drivers of real NICs, and has these modules in /lib/modules; none is loaded.
     pub devices: &'static str,
+    /// More words for the kernel's command line.
+    pub kernel_words: String,
     /// The scx_steer program to test. The file must be called scx_steer. Default: the one beside
     /// this program.
     pub scx_steer: Option<PathBuf>,
@@ -79,14 +81,23 @@ impl GuestOptions {
 
     /// The machine to start on this network. See `init.sh` for `mode`.
     fn machine<'a>(
-        &self,
+        &'a self,
         kernel: &'a Kernel,
         initramfs: &'a OwnedFd,
         net: &'a Net,
         mode: &'a str,
     ) -> Machine<'a> {
-        let Self { shape, node_memory: node_mib, nics, devices, .. } = *self;
-        Machine { kernel, initramfs, shape, node_mib, nics, devices, tier: Tier::Live(net), mode }
+        Machine {
+            kernel,
+            initramfs,
+            shape: self.shape,
+            node_mib: self.node_memory,
+            nics: self.nics,
+            devices: self.devices,
+            kernel_words: &self.kernel_words,
+            tier: Tier::Live(net),
+            mode,
+        }
     }
 
     /// The kernel to boot.

@@ -104,6 +104,8 @@ pub struct Machine<'a> {
     pub nics: Nics,
     /// QEMU's arguments for further devices.
     pub devices: &'a str,
+    /// More words for the kernel's command line.
+    pub kernel_words: &'a str,
     /// Its clock and network.
     pub tier: Tier<'a>,
     /// The mode of its first process; see `init.sh`.
@@ -125,9 +127,10 @@ impl Machine<'_> {
         // tsc=reliable: without it the guest falls back to the hpet, and every read of that is an
         // exit.
         let append = format!(
-            "console=ttyS0 loglevel=5 panic=-1 tsc=reliable lab.mode={} {}",
+            "console=ttyS0 loglevel=5 panic=-1 tsc=reliable lab.mode={} {} {}",
             self.mode,
-            self.tier.kernel_words()
+            self.tier.kernel_words(),
+            self.kernel_words
         );
         let image = self.kernel.image().display().to_string();
         for (flag, value) in [("-kernel", image), ("-initrd", initramfs), ("-append", append)] {

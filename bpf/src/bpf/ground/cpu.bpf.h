@@ -26,7 +26,8 @@ struct cpu_state {
 	bool idle;	    /* it is SCHED_IDLE, or a cgroup of it cpu.idle: cpu.bpf.h */
 	bool makes_load;    /* its CPU time counts in `busy_ns`: cpu.bpf.h */
 	bool preempted;	    /* it is being preempted by a thread that is done soon: cpu.bpf.h */
-	bool wanted; /* a thread that woke is to have the CPU from the next tick: cpu.bpf.h */
+	bool wanted;   /* a thread that woke is to have the CPU from the next tick: cpu.bpf.h */
+	bool tickless; /* the running thread's slice has no end: tickless.bpf.h */
 
 	/* accessed together at ticks and by the timer; the loads also to place long-flow threads */
 	u64 rescue_dsq;	     /* a queue where a thread waited too long, or 0: rescue.bpf.h */

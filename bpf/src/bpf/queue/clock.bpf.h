@@ -189,15 +189,27 @@ static __always_inline void note_paid(struct cpu_state *state, const struct task
 	state->started_ns = now;
 }
 
+/* The same, and that of the cache if no other threads share its CPUs. */
+static void advance_clocks(u32 number, u64 vtime, u64 now)
+{
+	advance_clock(number, vtime);
+	if (number >= CLOCK_CPU && now > clock_at(cache_clock(number))->shared_ns + SHARED_NS)
+		advance_clock(cache_clock(number), lifted(vtime, number));
+}
+
+/* The virtual time of the thread on @state's CPU, which has @ran since it was last charged. */
+static __always_inline u64 running_vtime(const struct cpu_state *state, u64 ran)
+{
+	return state->vtime_ns + vtime_of(ran, weight_of_1024ths(state->weight_1024ths));
+}
+
 /* @p begins to run on @state's CPU, or goes on with a new slice since no other thread waits. */
 static void start_slice(struct cpu_state *state, const struct task_struct *p,
 			const struct task_ctx *task, u64 now)
 {
 	u32 number = task ? task->clock : 0;
 
-	advance_clock(number, p->scx.dsq_vtime);
-	if (number >= CLOCK_CPU && now > clock_at(cache_clock(number))->shared_ns + SHARED_NS)
-		advance_clock(cache_clock(number), lifted(p->scx.dsq_vtime, number));
+	advance_clocks(number, p->scx.dsq_vtime, now);
 	note_paid(state, p, now);
 	state->clock = number;
 }

@@ -106,6 +106,14 @@ __weak __noinline u32 throttled_at(u32 number)
 	return 0;
 }
 
+/* Does a quota bind the thread? */
+static bool is_limited(const struct task_ctx *task)
+{
+	struct group *group = nr_limited && task && task->group ? group_at(task->group) : NULL;
+
+	return group && group->limiter;
+}
+
 /* The cgroup, of @p or above, for whose quota @p has to wait; 0: it may run. */
 static u32 throttled_by(const struct task_struct *p, const struct task_ctx *task)
 {

@@ -45,6 +45,9 @@ pub(crate) struct GuestArgs {
     /// but the connections of an --rpc-tool other than builtin all use the first.
     #[arg(long, value_name = "NODES", value_parser = choice(nics), default_value = Nics::default().word())]
     pub(crate) nics: Nics,
+    /// More words for the guest's kernel command line, such as nohz_full=3. May be repeated.
+    #[arg(long, value_name = "WORD")]
+    pub(crate) kernel_word: Vec<String>,
     /// The scx_steer program to test. The file must be called scx_steer [default: scx_steer in this
     /// program's folder].
     #[arg(long, value_name = "PATH")]
@@ -59,9 +62,11 @@ pub(crate) struct GuestArgs {
 
 impl From<GuestArgs> for GuestOptions {
     fn from(args: GuestArgs) -> Self {
-        let GuestArgs { kernel, shape, node_memory, nics, scx_steer, extra, source } = args;
+        let GuestArgs { kernel, shape, node_memory, nics, kernel_word, scx_steer, extra, source } =
+            args;
         let source = source.into();
-        Self { kernel, shape, node_memory, nics, devices: "", scx_steer, extra, source }
+        let (devices, kernel_words) = ("", kernel_word.join(" "));
+        Self { kernel, shape, node_memory, nics, devices, kernel_words, scx_steer, extra, source }
     }
 }
 
