@@ -37,6 +37,15 @@ const REPORT: &str = "report.html";
 /// When a sample fails, or the budget is used up. The samples before are saved, and the result says
 /// that it is unfinished.
 pub fn run(options: &AbOptions, command: Vec<String>) -> Result<AbResult> {
+    run_in(options, command, |_| Ok(()))
+}
+
+/// The same, if what it would be measured in is accepted.
+pub(crate) fn run_in(
+    options: &AbOptions,
+    command: Vec<String>,
+    accept: impl FnOnce(&Environment) -> Result<()>,
+) -> Result<AbResult> {
     options.check()?;
     let machine = Machine::find(&options.machine)?;
     let which = all(options);
@@ -46,8 +55,9 @@ pub fn run(options: &AbOptions, command: Vec<String>) -> Result<AbResult> {
         task::task(options, &machine, one, &[]).hardware.check()?;
     }
     let bench = Bench::new(&options.bench, &progress)?;
-    let mut run =
-        Run { options, header: header(options, &machine, &bench, command)?, samples: Vec::new() };
+    let header = header(options, &machine, &bench, command)?;
+    accept(&header.environment)?;
+    let mut run = Run { options, header, samples: Vec::new() };
     fs::create_dir_all(&options.out)
         .with_context(|| format!("creating {}", options.out.display()))?;
     let planned = which.len();

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use steer_lab::SCX_STEER;
 
 use crate::ab::{self, AbOptions};
-use record::Record;
+use record::{Figures, Record};
 
 /// What to do.
 #[derive(Debug, Clone)]
@@ -18,26 +18,39 @@ pub struct GuardOptions {
     pub record: bool,
 }
 
-/// Measures, compares and prints.
+/// Measures, compares and prints. If figures look worse, measures as many seeds again: a change of
+/// any program moves each of them by chance.
 ///
 /// # Errors
 /// When a sample fails, when there is no record for this model, or when figures are worse than on
 /// record. Names these.
-pub fn run(options: &GuardOptions, command: Vec<String>) -> Result<()> {
+pub fn run(options: &GuardOptions, command: &[String]) -> Result<()> {
     if options.record {
-        return Record::new(&ab::run(&options.ab, command)?)?.write();
+        let twice = AbOptions { seeds: 2 * options.ab.seeds, ..options.ab.clone() };
+        return Record::new(&ab::run(&twice, command.to_vec())?)?.write();
     }
     let record = Record::read()?;
     let mut own = options.ab.clone();
     // The others do not depend on what is guarded, and vary more: the default's by a tenth.
     own.arms.retain(|arm| arm.name == SCX_STEER);
-    let result = ab::run(&own, command)?;
-    let compared = record.compare(&result)?;
-    for it in &compared {
-        println!("  {}", it.line);
+    let mut figures = Figures::default();
+    let mut measure = |own: &AbOptions| {
+        let result = ab::run_in(own, command.to_vec(), |it| record.check(it))?;
+        figures.add(Figures::of(&result));
+        let compared = record.compare(&figures);
+        for it in &compared {
+            println!("  {}", it.line);
+        }
+        Ok::<_, anyhow::Error>(compared)
+    };
+    let mut compared = measure(&own)?;
+    if compared.iter().any(|it| it.below) {
+        println!("That may be chance: as many seeds again.");
+        own.first_seed += own.seeds;
+        compared = measure(&own)?;
     }
     let worse: Vec<&str> =
-        compared.iter().filter(|it| it.worse).map(|it| it.line.as_str()).collect();
+        compared.iter().filter(|it| it.worse()).map(|it| it.line.as_str()).collect();
     ensure!(
         worse.is_empty(),
         "worse than on record: {}; if that is meant: steer-bench priced guard --record",

@@ -8,7 +8,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use steer_lab::SCX_STEER;
 use steer_result::metrics::{self, Better};
-use steer_result::{AbResult, Summary, write_whole};
+use steer_result::{AbResult, Environment, Summary, write_whole};
+use steer_stats::Ratio;
 
 use crate::tools::digest;
 
@@ -24,7 +25,7 @@ const SHARES: [&str; 3] = ["local_share", "home_share", "mixed_share"];
 const SHIFT: f64 = 0.02;
 
 /// What was measured, by arm and metric; a value for each seed.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Figures(IndexMap<String, IndexMap<String, Vec<f64>>>);
 
@@ -42,7 +43,7 @@ pub(super) struct Record {
 impl Record {
     pub(super) fn new(result: &AbResult) -> Result<Self> {
         let kernel = result.environment.kernel.clone().context("the result names no kernel")?;
-        Ok(Self { model: model_of(result)?, kernel, figures: Figures::of(result) })
+        Ok(Self { model: model_of(&result.environment)?, kernel, figures: Figures::of(result) })
     }
 
     pub(super) fn read() -> Result<Self> {
@@ -57,42 +58,58 @@ impl Record {
         Ok(())
     }
 
-    /// Compares the figures of a result with the record.
+    /// Checks that the record is of this model. Says so if the kernel is another one.
     ///
     /// # Errors
     /// When the model is another one.
-    pub(super) fn compare(&self, result: &AbResult) -> Result<Vec<Compared>> {
+    pub(super) fn check(&self, environment: &Environment) -> Result<()> {
         ensure!(
-            self.model == model_of(result)?,
+            self.model == model_of(environment)?,
             "{RECORD} is of another emulator, model or machine: steer-bench priced guard --record"
         );
-        let kernel = result.environment.kernel.as_deref().unwrap_or_default();
+        let kernel = environment.kernel.as_deref().unwrap_or_default();
         if kernel != self.kernel {
             println!("The record is of kernel {}, this is {kernel}.", self.kernel);
         }
-        Ok(self.compare_figures(&Figures::of(result)))
+        Ok(())
     }
 
-    fn compare_figures(&self, now: &Figures) -> Vec<Compared> {
+    /// Compares the figures with those of the same seeds.
+    pub(super) fn compare(&self, now: &Figures) -> Vec<Compared> {
+        let own = |metric| now.values(metric, SCX_STEER);
+        // None if the record lacks some of the seeds.
+        let was = |metric, arm| {
+            self.figures.values(metric, arm).get(..own(metric).len()).unwrap_or_default()
+        };
         let worth = WORTH.into_iter().map(|metric| {
-            let (was, is) = (self.figures.mean(metric, SCX_STEER), now.mean(metric, SCX_STEER));
             let others = self.figures.0.keys().filter(|arm| *arm != SCX_STEER);
             let ratios: String = others
-                .map(|arm| format!("; x {:.2} of {arm}", is / self.figures.mean(metric, arm)))
+                .map(|arm| {
+                    format!("; x {:.2} of {arm}", mean(own(metric)) / mean(was(metric, arm)))
+                })
                 .collect();
+            let was = was(metric, SCX_STEER);
+            let pairs: Vec<_> =
+                own(metric).iter().zip(was).map(|(&is, &was)| (Some(is), Some(was))).collect();
+            let interval = Ratio::paired(&pairs);
+            let shown =
+                interval.map_or_else(String::new, |it| format!(" [{:.3}, {:.3}]", it.lo, it.hi));
+            let ratio = mean(own(metric)) / mean(was);
             Compared {
-                line: format!("{metric}: {:.3} of what is on record{ratios}", is / was),
-                worse: is_below(is, was * (1.0 - LOSS)),
+                line: format!("{metric}: {ratio:.3}{shown} of what is on record{ratios}"),
+                below: is_below(ratio, 1.0 - LOSS),
+                chance: interval.is_some_and(|it| it.hi >= 1.0),
             }
         });
         let shares = SHARES.into_iter().map(|metric| {
-            let (was, is) = (self.figures.mean(metric, SCX_STEER), now.mean(metric, SCX_STEER));
+            let (was, is) = (mean(was(metric, SCX_STEER)), mean(own(metric)));
             Compared {
                 line: format!("{metric}: {is:.3}, on record {was:.3}"),
-                worse: match metrics::find(metric).map(|it| it.better) {
+                below: match metrics::find(metric).map(|it| it.better) {
                     Some(Better::Lower) => is_below(-is, -was - SHIFT),
                     _ => is_below(is, was - SHIFT),
                 },
+                chance: false,
             }
         });
         worth.chain(shares).collect()
@@ -102,7 +119,16 @@ impl Record {
 /// A figure beside the record.
 pub(super) struct Compared {
     pub(super) line: String,
-    pub(super) worse: bool,
+    /// It lost more than it may.
+    pub(super) below: bool,
+    /// It may be no loss: the seeds differ too much.
+    chance: bool,
+}
+
+impl Compared {
+    pub(super) fn worse(&self) -> bool {
+        self.below && !self.chance
+    }
 }
 
 /// What cannot be computed counts as below.
@@ -125,17 +151,30 @@ impl Figures {
         Self(arms.map(|(arm, summaries)| (arm.clone(), of_arm(summaries))).collect())
     }
 
-    /// The mean over all seeds; NaN if nothing was measured.
-    fn mean(&self, metric: &str, arm: &str) -> f64 {
+    /// Adds those of further seeds.
+    pub(super) fn add(&mut self, further: Self) {
+        for (arm, metrics) in further.0 {
+            let arm = self.0.entry(arm).or_default();
+            for (metric, values) in metrics {
+                arm.entry(metric).or_default().extend(values);
+            }
+        }
+    }
+
+    fn values(&self, metric: &str, arm: &str) -> &[f64] {
         let values = self.0.get(arm).and_then(|metrics| metrics.get(metric));
-        let values = values.map_or(&[][..], Vec::as_slice);
-        values.iter().sum::<f64>() / values.len() as f64
+        values.map_or(&[], Vec::as_slice)
     }
 }
 
+/// NaN if there is none.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 /// What names the model of a result: the emulator's, the plugin's and the prices' hash.
-fn model_of(result: &AbResult) -> Result<String> {
-    let other = &result.environment.other;
+fn model_of(environment: &Environment) -> Result<String> {
+    let other = &environment.other;
     let part = |key: &str| {
         let value = other.get(key).with_context(|| format!("the result has no {key}"))?;
         Ok::<_, anyhow::Error>(value.to_string())
@@ -147,44 +186,70 @@ fn model_of(result: &AbResult) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Figures of two seeds, in which scx_steer has so many times what the default has.
-    fn figures(gain: [f64; 2], home_share: f64) -> Figures {
-        let arm = |gains: [f64; 2], home: f64| {
-            let worth = WORTH.map(|metric| (metric.to_owned(), gains.map(|it| it * 100.0).into()));
+    /// Figures of some seeds, in which scx_steer has so many times what the default has.
+    fn figures(gain: &[f64], home_share: f64) -> Figures {
+        let arm = |gains: &[f64], home: f64| {
+            let worth = WORTH
+                .map(|metric| (metric.to_owned(), gains.iter().map(|it| it * 100.0).collect()));
             let shares = [("local_share", 1.0), ("home_share", home), ("mixed_share", 0.0)];
-            let shares = shares.map(|(metric, share)| (metric.to_owned(), vec![share; 2]));
+            let shares =
+                shares.map(|(metric, share)| (metric.to_owned(), vec![share; gains.len()]));
             worth.into_iter().chain(shares).collect()
         };
-        let arms = [("default", arm([1.0; 2], 0.5)), (SCX_STEER, arm(gain, home_share))];
+        let arms =
+            [("default", arm(&vec![1.0; gain.len()], 0.5)), (SCX_STEER, arm(gain, home_share))];
         Figures(arms.map(|(name, metrics)| (name.to_owned(), metrics)).into())
     }
 
+    fn compared(now: &Figures) -> Vec<Compared> {
+        let figures = figures(&[1.1; 4], 1.0);
+        Record { model: "m".to_owned(), kernel: "k".to_owned(), figures }.compare(now)
+    }
+
+    fn below(now: &Figures) -> Vec<String> {
+        compared(now).into_iter().filter(|it| it.below).map(|it| it.line).collect()
+    }
+
     fn worse(now: &Figures) -> Vec<String> {
-        let figures = figures([1.1, 1.1], 1.0);
-        let record = Record { model: "m".to_owned(), kernel: "k".to_owned(), figures };
-        let compared = record.compare_figures(now).into_iter();
-        compared.filter(|it| it.worse).map(|it| it.line).collect()
+        compared(now).into_iter().filter(Compared::worse).map(|it| it.line).collect()
     }
 
     #[test]
     fn what_is_lost_beyond_two_percent_is_named() {
-        assert!(worse(&figures([1.1, 1.1], 1.0)).is_empty());
-        assert!(worse(&figures([1.2, 1.2], 1.0)).is_empty());
-        assert!(worse(&figures([1.0825, 1.0825], 0.985)).is_empty());
+        assert!(below(&figures(&[1.1; 4], 1.0)).is_empty());
+        assert!(below(&figures(&[1.2; 4], 1.0)).is_empty());
+        assert!(below(&figures(&[1.0825; 4], 0.985)).is_empty());
         // One seed may be worse if the other makes up for it.
-        assert!(worse(&figures([1.05, 1.15], 1.0)).is_empty());
-        let lost = worse(&figures([1.07, 1.07], 0.97));
+        assert!(below(&figures(&[1.05, 1.15], 1.0)).is_empty());
+        let lost = worse(&figures(&[1.07; 4], 0.97));
         assert_eq!(lost.len(), 4, "{lost:?}");
-        assert_eq!(lost[0], "throughput_per_core: 0.973 of what is on record; x 1.07 of default");
+        assert_eq!(
+            lost[0],
+            "throughput_per_core: 0.973 [0.973, 0.973] of what is on record; x 1.07 of default"
+        );
         assert_eq!(lost[3], "home_share: 0.970, on record 1.000");
-        let mut mixed = figures([1.1, 1.1], 1.0);
+        let mut mixed = figures(&[1.1; 2], 1.0);
         mixed.0[SCX_STEER]["mixed_share"] = vec![0.06, 0.0];
         assert_eq!(worse(&mixed), ["mixed_share: 0.030, on record 0.000"]);
     }
 
     #[test]
+    fn a_loss_that_may_be_chance_asks_for_more_seeds() {
+        let mut few = figures(&[1.0, 1.12], 1.0);
+        assert!(below(&few).len() == 3 && worse(&few).is_empty());
+        few.add(figures(&[1.07, 1.08], 1.0));
+        assert_eq!(few.values(WORTH[0], SCX_STEER).len(), 4);
+        assert!(below(&few).len() == 3 && worse(&few).is_empty());
+    }
+
+    #[test]
+    fn a_seed_that_the_record_lacks_is_worse() {
+        assert_eq!(worse(&figures(&[1.1; 5], 1.0)).len(), 6);
+    }
+
+    #[test]
     fn what_was_not_measured_is_worse() {
-        let mut without = figures([1.1, 1.1], 1.0);
+        let mut without = figures(&[1.1; 2], 1.0);
         without.0["default"].clear();
         assert!(worse(&without).is_empty(), "the default is not compared");
         without.0[SCX_STEER]["rpcs_per_cpu_second"].clear();
