@@ -33,7 +33,7 @@ scx_steer observe --cpus $measured_cpus --lead $lead_s --duration $span_s --tail
 observer=$!
 await /tmp/observe.err observing
 calibrate mark 1
-said="observe client server.err"
+said="observe client server.out server.err"
 if [ -n "$hogs" ]; then
 	said="$said hogs hogs.err"
 	taskset -c $measured_cpus $hogs >/tmp/hogs 2>/tmp/hogs.err &

@@ -4,6 +4,7 @@
 //! is in `emulator/`, the model in `plugin/`.
 
 pub mod ab;
+pub mod adapt;
 mod bench;
 pub mod calibrate;
 pub mod flow;

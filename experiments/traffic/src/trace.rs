@@ -127,6 +127,40 @@ pub fn settled(seen: &[Seen], good: impl Fn(&Seen) -> bool) -> Option<f64> {
     Some(since? - seen.first()?.at_ms)
 }
 
+/// How times spread, in milliseconds, by the nearest rank. `None` if nothing settled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The median.
+    pub p50: Option<f64>,
+    /// Nine of ten are no longer.
+    pub p90: Option<f64>,
+    /// The longest.
+    pub max: Option<f64>,
+    /// How many settled.
+    pub settled: usize,
+    /// How many did not.
+    pub never: usize,
+}
+
+impl Spread {
+    /// Of times as [`settled`] tells them.
+    pub fn of(times: &[Option<f64>]) -> Self {
+        let mut came: Vec<f64> = times.iter().copied().flatten().collect();
+        came.sort_by(f64::total_cmp);
+        let rank = |share: f64| {
+            let rank = (share * came.len() as f64).ceil().max(1.0) as usize;
+            came.get(rank - 1).copied()
+        };
+        Self {
+            p50: rank(0.5),
+            p90: rank(0.9),
+            max: rank(1.0),
+            settled: came.len(),
+            never: times.len() - came.len(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +191,15 @@ mod tests {
         assert_eq!(settled(&passes[..3], home), Some(600.0));
         assert_eq!(settled(&trace.0, |_| false), None);
         assert_eq!(settled(&[], home), None);
+    }
+
+    #[test]
+    fn times_spread_by_the_nearest_rank() {
+        let times = [Some(3.0), None, Some(1.0), Some(2.0), Some(4.0)];
+        let Spread { p50, p90, max, settled, never } = Spread::of(&times);
+        assert_eq!((p50, p90, max), (Some(2.0), Some(4.0), Some(4.0)));
+        assert_eq!((settled, never), (4, 1));
+        assert_eq!(Spread::of(&[None]).max, None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use steer_scenario::generator::Generators;
 use steer_scenario::layout::Layout;
 use steer_scenario::workload::Workload;
 use steer_scenario::{programs, scheduler};
-use steer_traffic::trace::{Trace, settled};
+use steer_traffic::trace::{Spread, Trace, settled};
 
 /// What to compare, and how often.
 #[derive(Debug, Clone)]
@@ -196,21 +196,16 @@ fn print(all: &[Times]) {
         [("new flow", |times| &times.new_flow_ms), ("IRQ moved", |times| &times.moved_irq_ms)];
     for (change, of) in CHANGES {
         for times in all {
-            let mut came: Vec<f64> = of(times).iter().copied().flatten().collect();
-            came.sort_by(f64::total_cmp);
-            // The nearest rank.
-            let rank = |share: f64| {
-                let rank = (share * came.len() as f64).ceil().max(1.0) as usize;
-                came.get(rank - 1).map_or("-".to_owned(), |ms| format!("{ms:.1}"))
-            };
+            let spread = Spread::of(of(times));
+            let ms = |ms: Option<f64>| ms.map_or("-".to_owned(), |ms| format!("{ms:.1}"));
             println!(
                 "{change:<10} {:<14} {:>5} {:>8} {:>8} {:>8}  {}",
                 times.scheduler,
-                came.len(),
-                rank(0.5),
-                rank(0.9),
-                rank(1.0),
-                of(times).len() - came.len()
+                spread.settled,
+                ms(spread.p50),
+                ms(spread.p90),
+                ms(spread.max),
+                spread.never
             );
         }
     }

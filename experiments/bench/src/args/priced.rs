@@ -9,7 +9,7 @@ use steer_lab::kernel::Wanted;
 use steer_priced::ab::{self, AbOptions};
 use steer_priced::flow::{self, FlowOptions};
 use steer_priced::guard::{self, GuardOptions};
-use steer_priced::{BenchOptions, calibrate, profile};
+use steer_priced::{BenchOptions, adapt, calibrate, profile};
 
 use super::guest::SourceArgs;
 use super::priced_ab::{self, PricedAbArgs};
@@ -26,9 +26,12 @@ pub(crate) enum PricedCommand {
     /// Tell in which functions of the kernel and the scheduler the CPUs' time goes, under each arm,
     /// and how much of it they wait for memory: the flags of `priced ab`. Takes longer than that.
     Profile(Box<PricedAbArgs>),
+    /// Time how soon the thread of a new long flow runs near the NIC under each arm, by the guest's
+    /// clock, and count its moves after that: the flags of `priced ab`.
+    Adapt(Box<PricedAbArgs>),
     /// Compare a short run of scx_steer with the record in experiments/priced/guard.json, in three
-    /// minutes. Fails if it lost more than 2 % of its throughput per core, or if long flows are
-    /// placed worse.
+    /// minutes, or in six if it looks worse. Fails if it lost more than 2 % of its throughput per
+    /// core and that is no chance, or if long flows are placed worse.
     Guard(GuardArgs),
 }
 
@@ -112,7 +115,7 @@ pub(crate) struct FlowArgs {
 /// Flags of `steer-bench priced guard`.
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// Make a new record, of the default scheduler, scx_steer and pinning, in five minutes.
+    /// Make a new record, of the default scheduler, scx_steer and pinning, in ten minutes.
     #[arg(long)]
     record: bool,
     #[command(flatten)]
@@ -137,11 +140,16 @@ impl PricedCommand {
                 let options = priced_ab::options(&command[3..])?;
                 profile::run(&AbOptions { profile: true, ..options })
             }
+            Self::Adapt(_) => {
+                let command: Vec<String> = std::env::args().collect();
+                adapt::run(priced_ab::options(&command[3..])?)
+            }
             Self::Guard(args) => {
                 let flags = words(GUARD);
                 let ab = AbOptions { bench: args.bench.into(), ..priced_ab::options(&flags)? };
-                let command = words("steer-bench priced ab").into_iter().chain(flags).collect();
-                guard::run(&GuardOptions { ab, record: args.record }, command)
+                let command: Vec<_> =
+                    words("steer-bench priced ab").into_iter().chain(flags).collect();
+                guard::run(&GuardOptions { ab, record: args.record }, &command)
             }
             Self::Flow(args) => {
                 let options = FlowOptions {

@@ -106,7 +106,7 @@ impl AbOptions {
     }
 
     /// Where the server runs.
-    pub(super) fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         let per_node = self.shape.cores * self.shape.threads;
         let nodes: Vec<Vec<usize>> = (0..self.shape.sockets)
             .map(|node| (node * per_node..(node + 1) * per_node).collect())

@@ -34,11 +34,11 @@ const PORT_STEP: u16 = 840;
 /// Which sample it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Which<'a> {
-    pub(super) world: Steering,
+    pub(crate) world: Steering,
     pub(crate) arm: &'a Arm,
     /// Position of the arm.
     pub(super) order: u32,
-    pub(super) seed: u32,
+    pub(crate) seed: u32,
 }
 
 impl Which<'_> {

@@ -1,0 +1,129 @@
+//! `steer-bench priced adapt`: how soon the thread of a new long flow runs near the NIC, by the
+//! guest's clock, and how often it moves after that. The server prints where each of these threads
+//! runs, and where its packets arrive, at every change.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use steer_ground::progress::Progress;
+use steer_ground::style::Style;
+use steer_ground::word::Word;
+use steer_traffic::trace::{Seen, Spread, Trace, settled};
+
+use crate::ab::{self, AbOptions};
+use crate::bench::Bench;
+use crate::machine::Machine;
+
+const FILE: &str = "adapt.json";
+
+/// A long flow from its beginning.
+#[derive(Debug, Serialize)]
+struct Flow {
+    seed: u32,
+    /// From its first bytes until its thread stayed on NIC-local CPUs. `None`: it did not.
+    near_ms: Option<f64>,
+    /// Changes of CPU after that.
+    moves: usize,
+    trace: Trace,
+}
+
+/// The flows of each arm, by steering mode and arm.
+type Flows = BTreeMap<String, Vec<Flow>>;
+
+/// Measures, writes the file and prints the table.
+///
+/// # Errors
+/// When a guest fails, or a flow was not traced.
+pub fn run(mut options: AbOptions) -> Result<()> {
+    options.workload.trace_long = true;
+    options.check()?;
+    options.workload.check_traced()?;
+    let options = &options;
+    let machine = Machine::find(&options.machine)?;
+    let samples = options.arms.len() * options.worlds.len() * options.seeds as usize;
+    let progress = Progress::rounds(samples as u64);
+    let bench = Bench::new(&options.bench, &progress)?;
+    let near = options.layout().long_cpus;
+    let expected = usize::from(options.workload.long_flows);
+    let mut flows = Flows::new();
+    let tasks = ab::tasks(options, &machine, &bench)?;
+    bench.run(tasks, &progress, |which, task, said| {
+        let traces = Trace::all(said.part("server.out")?);
+        ensure!(
+            traces.len() == expected,
+            "{}: the server traced {} long flows instead of {expected}",
+            task.name,
+            traces.len()
+        );
+        let of = flows.entry(format!("{}, {}", which.world.word(), which.arm.name)).or_default();
+        of.extend(traces.into_iter().map(|trace| Flow::new(which.seed, trace, &near)));
+        Ok(())
+    })?;
+    drop(progress);
+    fs::create_dir_all(&options.out)
+        .with_context(|| format!("creating {}", options.out.display()))?;
+    let path = options.out.join(FILE);
+    fs::write(&path, serde_json::to_string_pretty(&flows)? + "\n")
+        .with_context(|| format!("writing {}", path.display()))?;
+    print!("{}", table(&flows));
+    println!("\nAll flows: {}", path.display());
+    Ok(())
+}
+
+impl Flow {
+    fn new(seed: u32, trace: Trace, near: &[usize]) -> Self {
+        let near_ms = settled(&trace.0, |seen| near.contains(&seen.cpu));
+        let begin = trace.0.first().map_or(0.0, |seen| seen.at_ms);
+        let after = trace.from(near_ms.map_or(f64::INFINITY, |ms| begin + ms));
+        let moved = |pair: &&[Seen]| pair[0].cpu != pair[1].cpu;
+        let moves = after.windows(2).filter(moved).count();
+        Self { seed, near_ms, moves, trace }
+    }
+}
+
+fn table(flows: &Flows) -> String {
+    let mut table = Style::Terminal.table();
+    table.set_header([
+        "new long flow near the NIC after",
+        "p50 ms",
+        "p90",
+        "max",
+        "never",
+        "moves",
+    ]);
+    for (name, flows) in flows {
+        let times: Vec<Option<f64>> = flows.iter().map(|flow| flow.near_ms).collect();
+        let spread = Spread::of(&times);
+        let ms = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2}"));
+        let moves = flows.iter().map(|flow| flow.moves).sum::<usize>();
+        table.add_row([
+            name.clone(),
+            ms(spread.p50),
+            ms(spread.p90),
+            ms(spread.max),
+            format!("{} of {}", spread.never, flows.len()),
+            moves.to_string(),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_near_from_when_it_stays_near() {
+        let trace = |seen: &[(f64, usize)]| {
+            let seen = seen.iter().map(|&(at_ms, cpu)| Seen { at_ms, cpu, packets_on: 2 });
+            Trace(seen.collect())
+        };
+        let moving = trace(&[(10.0, 0), (11.0, 3), (11.5, 1), (12.5, 2), (20.0, 3), (30.0, 2)]);
+        let flow = Flow::new(7, moving, &[2, 3]);
+        assert_eq!((flow.near_ms, flow.moves), (Some(2.5), 2));
+        let away = Flow::new(7, trace(&[(10.0, 0)]), &[2, 3]);
+        assert_eq!((away.near_ms, away.moves), (None, 0));
+    }
+}
