@@ -291,7 +291,7 @@ fn fit_to_kernel(skel: &mut OpenSteerSkel<'_>) -> Result<()> {
     rodata.local_may_strand = !anywhere;
     for cpu in nohz_full_cpus()? {
         rodata.nohz_full_cpus[cpu / 64] |= 1 << (cpu % 64);
-        rodata.some_nohz_full = true.into();
+        rodata.some_nohz_full = true;
     }
     Ok(())
 }
