@@ -18,19 +18,16 @@ use crate::machine::Machine;
 
 const FILE: &str = "adapt.json";
 
-/// A long flow from its beginning.
-#[derive(Debug, Serialize)]
-struct Flow {
-    seed: u32,
-    /// From its first bytes until its thread stayed on NIC-local CPUs. `None`: it did not.
-    near_ms: Option<f64>,
+/// The long flows of an arm, in the order of their seeds.
+#[derive(Debug, Default, Serialize)]
+struct Flows {
+    /// From a flow's first bytes until its thread stayed on NIC-local CPUs. `None`: it did not.
+    near_ms: Vec<Option<f64>>,
     /// Changes of CPU after that.
-    moves: usize,
-    trace: Trace,
+    moves: Vec<usize>,
+    /// What both were computed from.
+    traces: Vec<Trace>,
 }
-
-/// The flows of each arm, by steering mode and arm.
-type Flows = BTreeMap<String, Vec<Flow>>;
 
 /// Measures, writes the file and prints the table.
 ///
@@ -47,43 +44,49 @@ pub fn run(mut options: AbOptions) -> Result<()> {
     let bench = Bench::new(&options.bench, &progress)?;
     let near = options.layout().long_cpus;
     let expected = usize::from(options.workload.long_flows);
-    let mut flows = Flows::new();
+    let mut traces = BTreeMap::new();
     let tasks = ab::tasks(options, &machine, &bench)?;
     bench.run(tasks, &progress, |which, task, said| {
-        let traces = Trace::all(said.part("server.out")?);
+        let traced = Trace::all(said.part("server.out")?);
         ensure!(
-            traces.len() == expected,
+            traced.len() == expected,
             "{}: the server traced {} long flows instead of {expected}",
             task.name,
-            traces.len()
+            traced.len()
         );
-        let of = flows.entry(format!("{}, {}", which.world.word(), which.arm.name)).or_default();
-        of.extend(traces.into_iter().map(|trace| Flow::new(which.seed, trace, &near)));
+        let name = format!("{}, {}", which.world.word(), which.arm.name);
+        traces.insert((name, which.seed), traced);
         Ok(())
     })?;
     drop(progress);
+    let mut arms: BTreeMap<String, Flows> = BTreeMap::new();
+    for ((name, _), traced) in traces {
+        let flows = arms.entry(name).or_default();
+        traced.into_iter().for_each(|trace| flows.add(trace, &near));
+    }
     fs::create_dir_all(&options.out)
         .with_context(|| format!("creating {}", options.out.display()))?;
     let path = options.out.join(FILE);
-    fs::write(&path, serde_json::to_string_pretty(&flows)? + "\n")
+    fs::write(&path, serde_json::to_string_pretty(&arms)? + "\n")
         .with_context(|| format!("writing {}", path.display()))?;
-    print!("{}", table(&flows));
+    print!("{}", table(&arms));
     println!("\nAll flows: {}", path.display());
     Ok(())
 }
 
-impl Flow {
-    fn new(seed: u32, trace: Trace, near: &[usize]) -> Self {
+impl Flows {
+    fn add(&mut self, trace: Trace, near: &[usize]) {
         let near_ms = settled(&trace.0, |seen| near.contains(&seen.cpu));
         let begin = trace.0.first().map_or(0.0, |seen| seen.at_ms);
         let after = trace.from(near_ms.map_or(f64::INFINITY, |ms| begin + ms));
         let moved = |pair: &&[Seen]| pair[0].cpu != pair[1].cpu;
-        let moves = after.windows(2).filter(moved).count();
-        Self { seed, near_ms, moves, trace }
+        self.moves.push(after.windows(2).filter(moved).count());
+        self.near_ms.push(near_ms);
+        self.traces.push(trace);
     }
 }
 
-fn table(flows: &Flows) -> String {
+fn table(arms: &BTreeMap<String, Flows>) -> String {
     let mut table = Style::Terminal.table();
     table.set_header([
         "new long flow near the NIC after",
@@ -93,18 +96,16 @@ fn table(flows: &Flows) -> String {
         "never",
         "moves",
     ]);
-    for (name, flows) in flows {
-        let times: Vec<Option<f64>> = flows.iter().map(|flow| flow.near_ms).collect();
-        let spread = Spread::of(&times);
+    for (name, flows) in arms {
+        let spread = Spread::of(&flows.near_ms);
         let ms = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.2}"));
-        let moves = flows.iter().map(|flow| flow.moves).sum::<usize>();
         table.add_row([
             name.clone(),
             ms(spread.p50),
             ms(spread.p90),
             ms(spread.max),
-            format!("{} of {}", spread.never, flows.len()),
-            moves.to_string(),
+            format!("{} of {}", spread.never, flows.near_ms.len()),
+            flows.moves.iter().sum::<usize>().to_string(),
         ]);
     }
     format!("{table}\n")
@@ -121,9 +122,10 @@ mod tests {
             Trace(seen.collect())
         };
         let moving = trace(&[(10.0, 0), (11.0, 3), (11.5, 1), (12.5, 2), (20.0, 3), (30.0, 2)]);
-        let flow = Flow::new(7, moving, &[2, 3]);
-        assert_eq!((flow.near_ms, flow.moves), (Some(2.5), 2));
-        let away = Flow::new(7, trace(&[(10.0, 0)]), &[2, 3]);
-        assert_eq!((away.near_ms, away.moves), (None, 0));
+        let away = trace(&[(10.0, 0)]);
+        let mut flows = Flows::default();
+        flows.add(moving, &[2, 3]);
+        flows.add(away, &[2, 3]);
+        assert_eq!((flows.near_ms, flows.moves), (vec![Some(2.5), None], vec![2, 0]));
     }
 }
