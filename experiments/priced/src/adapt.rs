@@ -39,8 +39,7 @@ pub fn run(mut options: AbOptions) -> Result<()> {
     options.workload.check_traced()?;
     let options = &options;
     let machine = Machine::find(&options.machine)?;
-    let samples = options.arms.len() * options.worlds.len() * options.seeds as usize;
-    let progress = Progress::rounds(samples as u64);
+    let progress = Progress::rounds(options.samples() as u64);
     let bench = Bench::new(&options.bench, &progress)?;
     let near = options.layout().long_cpus;
     let expected = usize::from(options.workload.long_flows);

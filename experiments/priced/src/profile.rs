@@ -49,8 +49,7 @@ type Functions = BTreeMap<String, Cost>;
 pub fn run(options: &AbOptions) -> Result<()> {
     options.check()?;
     let machine = Machine::find(&options.machine)?;
-    let samples = options.arms.len() * options.worlds.len() * options.seeds as usize;
-    let progress = Progress::rounds(samples as u64);
+    let progress = Progress::rounds(options.samples() as u64);
     let bench = Bench::new(&options.bench, &progress)?;
     let seeds = f64::from(options.seeds);
     let mut arms: Vec<(String, Functions)> =

@@ -189,7 +189,7 @@ static __always_inline void note_paid(struct cpu_state *state, const struct task
 	state->started_ns = now;
 }
 
-/* The same, and that of the cache if no other threads share its CPUs. */
+/* Clock @number advances to @vtime, and so does the cache's if no other threads share its CPUs. */
 static void advance_clocks(u32 number, u64 vtime, u64 now)
 {
 	advance_clock(number, vtime);

@@ -105,6 +105,11 @@ impl AbOptions {
         found.context("scx_steer is missing: its observer measures every arm")
     }
 
+    /// Runs of all arms together.
+    pub(crate) fn samples(&self) -> usize {
+        self.arms.len() * self.worlds.len() * self.seeds as usize
+    }
+
     /// Where the server runs.
     pub(crate) fn layout(&self) -> Layout {
         let per_node = self.shape.cores * self.shape.threads;

@@ -77,7 +77,7 @@ impl Record {
     /// Compares the figures with those of the same seeds.
     pub(super) fn compare(&self, now: &Figures) -> Vec<Compared> {
         let own = |metric| now.values(metric, SCX_STEER);
-        // None if the record lacks some of the seeds.
+        // Nothing if the record lacks some of the seeds.
         let was = |metric, arm| {
             self.figures.values(metric, arm).get(..own(metric).len()).unwrap_or_default()
         };
