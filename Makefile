@@ -19,7 +19,7 @@ QUICK    := target/quick.log
 help:
 	@echo "make quick  tests that need neither root nor the lab, about 1 minute once built: after each change"
 	@echo "make check  formatting and lints: before each commit"
-	@echo "make lab    the scheduler in a guest under traffic, about 5 minutes: after a change in bpf/ or scheduler/"
+	@echo "make lab    the scheduler in guests under traffic, about 8 minutes: after a change in bpf/ or scheduler/"
 	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
 	@echo "make drivers    the modes of host steering on each kind of network device, in guests, about 6 minutes"
 	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 20 minutes"
@@ -48,7 +48,7 @@ demo: build
 	$(BENCH) ab --pairs 5 --steering hash --arms default,scx_steer --long-tool iperf3 --out $(DEMO)/iperf3
 	$(BENCH) ab --pairs 5 --steering auto,hash,explicit --arms default,scx_steer,pinned --out $(DEMO)
 
-lab: build
+lab: build priced-setup
 	$(BENCH) lab test
 
 # A kernel of the series that RHEL 10 runs, for --kernel 6.12.

@@ -154,7 +154,7 @@ impl LabCommand {
                 let timeout = Duration::from_secs(args.timeout);
                 guest::run(&args.guest.into(), &args.command, timeout)
             }
-            Self::Lab(BootCommand::Test(args)) => steer_checks::run((*args).try_into()?),
+            Self::Lab(BootCommand::Test(args)) => steer_checks::run(&(*args).try_into()?),
             Self::Lab(BootCommand::Contracts(args)) => steer_contracts::run((*args).into()),
             Self::Lab(BootCommand::Soak(args)) => steer_checks::soak::run((*args).try_into()?),
             Self::Lab(BootCommand::Neutral(args)) => steer_trials::neutral::run((*args).into()),

@@ -15,7 +15,7 @@ use steer_traffic::client::ClientReport;
 use steer_traffic::contend::{GroupReport, GroupsReport};
 
 /// Time for a scheduler to notice a change and to load again in an emulated guest.
-pub(super) const RESTART: Duration = Duration::from_secs(60);
+pub(super) const RESTART: Duration = Duration::from_secs(180);
 
 /// Time for a script.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,6 +3,7 @@
 //! policies for cgroups.
 
 mod bench;
+mod clocked;
 mod contracts;
 mod fairness;
 mod follow;
@@ -15,12 +16,37 @@ pub mod soak;
 mod status;
 mod tickless;
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, ensure};
 
 use bench::Bench;
 use steer_ground::progress::Progress;
+use steer_ground::stop::Stop;
+use steer_ground::word::Word;
 use steer_lab::guest::{Guest, GuestOptions, MOST_BOOTS};
 use steer_scenario::workload::Workload;
+
+/// The clock of the guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// That of the priced tier, without prices.
+    #[default]
+    Model,
+    /// Real time.
+    Real,
+}
+
+impl Word for Clock {
+    const ALL: &'static [Self] = &[Self::Model, Self::Real];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Real => "real",
+        }
+    }
+}
 
 /// Which checks to run, and on what.
 #[derive(Debug, Clone)]
@@ -28,23 +54,77 @@ pub struct TestOptions {
     /// Run only the checks whose names contain this.
     pub only: String,
     /// Make a new record of program sizes for this kernel (experiments/program-sizes.json,
-    /// below the current folder) instead of comparing with it.
+    /// below the current folder) instead of comparing with it. Needs the real clock.
     pub record: bool,
+    /// The guests' clock.
+    pub clock: Clock,
+    /// The flags that said all this, for a guest's own checks.
+    pub flags: Vec<String>,
+    /// Whether this program runs inside a guest.
+    pub inside: Option<Inside>,
     /// The traffic, and what runs beside it.
     pub workload: Workload,
     /// The guest.
     pub guest: GuestOptions,
 }
 
+/// A guest, from inside.
+#[derive(Debug, Clone)]
+pub struct Inside {
+    /// Its number among [`GUESTS`].
+    pub number: usize,
+    /// The network namespace from which clients reach it, if it has a NIC.
+    pub net: Option<PathBuf>,
+}
+
 /// A named check.
 type Check = (&'static str, fn(&mut Bench) -> Result<()>);
 
-/// Checks that share a guest, by its words for the kernel's command line.
-const GUESTS: [(&str, &[Check]); 2] = [("", &CHECKS), (tickless::WORDS, &TICKLESS)];
+/// Checks that share a guest.
+struct Group {
+    name: &'static str,
+    /// Whether they need traffic.
+    network: bool,
+    /// Words for the kernel's command line.
+    kernel_words: &'static str,
+    checks: &'static [Check],
+}
+
+/// The longest first: two run at a time.
+const GUESTS: [Group; 4] = [
+    Group { name: "its life under traffic", network: true, kernel_words: "", checks: &LIFE },
+    Group { name: "without traffic", network: false, kernel_words: "", checks: &QUIET },
+    Group { name: "places under traffic", network: true, kernel_words: "", checks: &PLACES },
+    Group {
+        name: "with nohz_full",
+        network: false,
+        kernel_words: tickless::WORDS,
+        checks: &TICKLESS,
+    },
+];
 
 const TICKLESS: [Check; 1] = [("a CPU of nohz_full= keeps its tick off", tickless::alone)];
 
-const CHECKS: [Check; 24] = [
+const LIFE: [Check; 6] = [
+    ("traffic passes", life::traffic),
+    ("SIGTERM under traffic brings the default scheduler back", |bench| {
+        life::unload(bench, libc::SIGTERM)
+    }),
+    ("SIGINT under traffic brings the default scheduler back", |bench| {
+        life::unload(bench, libc::SIGINT)
+    }),
+    ("reloading under traffic leaves nothing behind", life::reloads),
+    ("CPU hotplug under traffic restarts it", life::hotplug),
+    ("it outlives its NIC", life::nic_disappears),
+];
+
+const PLACES: [Check; 3] = [
+    ("short-flow threads follow their packets to free CPUs", follow::short_flows),
+    ("a server declared long is placed as one, its twin is not", policy::declared_class),
+    ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
+];
+
+const QUIET: [Check; 15] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
@@ -57,21 +137,8 @@ const CHECKS: [Check; 24] = [
     ("a real-time hog starves nobody", contracts::real_time),
     ("a real-time thread takes an idle CPU alone", contracts::real_time_wakes),
     ("a busy CPU asks for speed", contracts::speed),
-    ("traffic passes", life::traffic),
-    ("SIGTERM under traffic brings the default scheduler back", |bench| {
-        life::unload(bench, libc::SIGTERM)
-    }),
-    ("SIGINT under traffic brings the default scheduler back", |bench| {
-        life::unload(bench, libc::SIGINT)
-    }),
-    ("reloading under traffic leaves nothing behind", life::reloads),
-    ("CPU hotplug under traffic restarts it", life::hotplug),
-    ("it outlives its NIC", life::nic_disappears),
-    ("short-flow threads follow their packets to free CPUs", follow::short_flows),
-    ("a server declared long is placed as one, its twin is not", policy::declared_class),
     ("an exclusive pool is its cgroup's alone", policy::exclusive_pool),
     ("a thread bound to exclusive CPUs does not starve", policy::locked_in),
-    ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
     ("a bad policy keeps the old one in force", policy::bad_policy),
 ];
 
@@ -79,23 +146,20 @@ const CHECKS: [Check; 24] = [
 ///
 /// # Errors
 /// When a guest does not boot, or any check fails.
-pub fn run(options: TestOptions) -> Result<()> {
-    let chosen = |checks: &'static [Check]| -> Vec<&Check> {
-        checks.iter().filter(|check| check.0.contains(&options.only)).collect()
-    };
-    let guests = GUESTS.map(|(words, checks)| (words, chosen(checks)));
-    let all = guests.iter().map(|(_, checks)| checks.len()).sum::<usize>();
-    ensure!(all > 0, "no check's name contains {:?}", options.only);
+pub fn run(options: &TestOptions) -> Result<()> {
     options.workload.check()?;
     options.workload.check_own("lab test")?;
     options.guest.check_one_nic("lab test")?;
-    let progress = Progress::rounds(all as u64);
-    let mut failed = 0;
-    for (words, checks) in guests {
-        if !checks.is_empty() {
-            failed += options.run(words, &checks, &progress)?;
-        }
+    if let Some(inside) = &options.inside {
+        return options.run_inside(inside);
     }
+    let all = GUESTS.iter().map(|group| options.chosen(group).len()).sum::<usize>();
+    ensure!(all > 0, "no check's name contains {:?}", options.only);
+    let progress = Progress::rounds(all as u64);
+    let failed = match options.clock {
+        Clock::Model => clocked::run(options, all, &progress)?,
+        Clock::Real => options.run_real(&progress)?,
+    };
     drop(progress);
     println!("{} passed, {failed} failed", all - failed);
     ensure!(failed == 0, "scx_steer failed {failed} checks on {}", options.guest.kernel);
@@ -103,12 +167,52 @@ pub fn run(options: TestOptions) -> Result<()> {
 }
 
 impl TestOptions {
-    /// Runs checks in one guest. Returns how many failed.
-    fn run(&self, words: &str, checks: &[&Check], progress: &Progress) -> Result<usize> {
-        let mut bench = self.bench(words, progress)?;
+    /// The checks of a group that are asked for.
+    fn chosen(&self, group: &Group) -> Vec<&'static Check> {
+        group.checks.iter().filter(|check| check.0.contains(&self.only)).collect()
+    }
+
+    /// Runs the checks of one guest inside it. Whether they pass is in what they print.
+    fn run_inside(&self, inside: &Inside) -> Result<()> {
+        let group = GUESTS.get(inside.number).context("there is no guest of this number")?;
+        let stop: &'static Stop = Box::leak(Box::new(Stop::on_signal()?));
+        let boot = || {
+            let cpus: Vec<usize> = (0..self.guest.shape.cpus()).collect();
+            let guest = Guest::inside(&cpus, inside.net.as_deref(), stop)?;
+            let mut bench = Bench::new(guest, self.workload.clone(), false)?;
+            // the clients' node is behind those that are measured
+            bench.facts.nodes.truncate(self.guest.shape.sockets);
+            Ok(bench)
+        };
+        self.run_group(group, boot, &Progress::spinner()).map(drop)
+    }
+
+    /// Runs all checks by the real clock. Returns how many failed.
+    fn run_real(&self, progress: &Progress) -> Result<usize> {
+        let mut failed = 0;
+        for group in GUESTS.iter().filter(|group| !self.chosen(group).is_empty()) {
+            let boot = || {
+                let mut guest = self.guest.clone();
+                guest.kernel_words = format!("{} {}", guest.kernel_words, group.kernel_words);
+                let guest = Guest::boot(&guest, None, progress)?;
+                Bench::new(guest, self.workload.clone(), self.record)
+            };
+            failed += self.run_group(group, boot, progress)?;
+        }
+        Ok(failed)
+    }
+
+    /// Runs the checks of one guest. Returns how many failed.
+    fn run_group(
+        &self,
+        group: &Group,
+        boot: impl Fn() -> Result<Bench>,
+        progress: &Progress,
+    ) -> Result<usize> {
+        let mut bench = boot()?;
         let mut boots = 1;
         let mut failed = 0;
-        for &&(name, check) in checks {
+        for &(name, check) in self.chosen(group) {
             progress.step(name);
             let result = loop {
                 let result = bench.run(check);
@@ -118,7 +222,7 @@ impl TestOptions {
                         boots += 1;
                         progress.say(&format!("{said}; {name}: once more in a fresh one"));
                         drop(bench);
-                        bench = self.bench(words, progress)?;
+                        bench = boot()?;
                     }
                     (result, _) => break result.with_context(|| name)?,
                 }
@@ -126,20 +230,19 @@ impl TestOptions {
             progress.advance();
             let figures = std::mem::take(&mut bench.figures);
             match result {
-                Ok(()) => progress.say(&format!("ok     {name}{figures}")),
+                Ok(()) => progress.say(&format!("{PASSED}{name}{figures}")),
                 Err(error) => {
                     failed += 1;
-                    progress.say(&format!("FAILED {name}: {error:#}"));
+                    // one line, as the host reads lines
+                    let why = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
+                    progress.say(&format!("{FAILED}{name}: {why}"));
                 }
             }
         }
         Ok(failed)
     }
-
-    fn bench(&self, words: &str, progress: &Progress) -> Result<Bench> {
-        let mut guest = self.guest.clone();
-        guest.kernel_words = format!("{} {words}", guest.kernel_words);
-        let guest = Guest::boot(&guest, None, progress)?;
-        Bench::new(guest, self.workload.clone(), self.record)
-    }
 }
+
+/// What the line of a check begins with.
+const PASSED: &str = "ok     ";
+const FAILED: &str = "FAILED ";

@@ -129,7 +129,7 @@ pub(super) fn flips_under_traffic(bench: &mut Bench) -> Result<()> {
     // scx_steer looks for changes every 50 ms. Emulation makes this slower.
     let flips = format!(
         "mkdir -p /sys/fs/cgroup/lab; for p in $(pidof steer-bench); do \
-         grep -qz server /proc/$p/cmdline && echo $p > /sys/fs/cgroup/lab/cgroup.procs; done; \
+         grep -qzx server /proc/$p/cmdline && echo $p > /sys/fs/cgroup/lab/cgroup.procs; done; \
          i=0; while [ $i -lt {FLIPS} ]; do \
          for rule in 'class = \"long\"' 'pool = \"1\"' 'class = \"short\"' 'pool = \"2-3\"'; do \
          printf '[[rule]]\\ncgroup = \"lab\"\\n%s\\n' \"$rule\" > {FILE}.new; \

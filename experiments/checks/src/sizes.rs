@@ -33,7 +33,7 @@ type Record = BTreeMap<String, Sizes>;
 
 /// Compares with the record or, if asked, makes a new one for this kernel series.
 pub(super) fn as_recorded(bench: &mut Bench) -> Result<()> {
-    let series = series(&bench.guest.kernel.release);
+    let series = series(&bench.guest.release);
     let sizes = |Program { name, instructions, verified }| (name, Size { instructions, verified });
     let sizes: Sizes = status(bench)?.programs.into_iter().map(sizes).collect();
     ensure!(!sizes.is_empty(), "the status has no programs");

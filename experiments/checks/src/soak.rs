@@ -86,7 +86,7 @@ pub fn run(mut options: SoakOptions) -> Result<()> {
     let complaints = bench.guest.complaints()?;
     drop(progress);
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
-    println!("{summary} on {}", bench.guest.kernel.release);
+    println!("{summary} on {}", bench.guest.release);
     Ok(())
 }
 

@@ -98,7 +98,7 @@ pub fn run(options: ContractsOptions) -> Result<()> {
     for block in mixes.chunks(BLOCK) {
         outcomes.extend(run.block(block)?);
     }
-    let kernel = run.bench.guest.kernel.release.clone();
+    let kernel = run.bench.guest.release.clone();
     let complaints = run.complaints;
     drop(progress);
     print!("{}", table::table(&outcomes, &arm.name));

@@ -1,5 +1,6 @@
-//! A booted guest of the live tier: kernel, root file system, network, QEMU and the connection to
-//! the agent. They are brought up in this order, and taken down when this value is dropped.
+//! A booted guest: of the live tier, with its kernel, root file system, network, QEMU and the
+//! connection to the agent, brought up in this order and taken down when this value is dropped; or
+//! the guest in which this program runs.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -15,8 +16,9 @@ use super::net::Net;
 use super::qemu::{Machine, Qemu, Tier};
 use super::shape::{Nics, Shape};
 use crate::SCX_STEER;
-use crate::agent::{Link, Silent};
+use crate::agent::{Here, Link, Silent};
 use steer_ground::progress::Progress;
+use steer_ground::stop::Stop;
 
 /// Emulated boots took 8 to 15 s. A busy machine may need several times that.
 const BOOT: Duration = Duration::from_secs(120);
@@ -139,10 +141,13 @@ pub struct Guest {
     pub link: Link,
     /// The guest's cables, and the namespace where the load generator runs.
     pub net: Net,
-    /// The kernel that it booted.
-    pub kernel: Kernel,
+    /// The kernel that it booted; `None` from inside.
+    pub kernel: Option<Kernel>,
+    /// The release of that kernel.
+    pub release: String,
     console: Console,
-    qemu: Qemu,
+    /// `None` from inside.
+    qemu: Option<Qemu>,
 }
 
 impl Guest {
@@ -164,7 +169,11 @@ impl Guest {
         loop {
             let mut qemu = machine.start(&console)?;
             match reach(&net, &mut qemu) {
-                Ok(link) => return Ok(Self { link, net, kernel, console, qemu }),
+                Ok(link) => {
+                    let release = kernel.release.to_string();
+                    let (kernel, qemu) = (Some(kernel), Some(qemu));
+                    return Ok(Self { link, net, kernel, release, console, qemu });
+                }
                 Err(_) if starts < MOST_STARTS && qemu.crashed()? => {
                     starts += 1;
                     progress.step("QEMU crashed before the guest was up, starting it again");
@@ -175,6 +184,18 @@ impl Guest {
                 Err(error) => return Err(error.context(console.tail())),
             }
         }
+    }
+
+    /// The guest in which this program runs. Its programs get `cpus`. `outside` is the network
+    /// namespace from which the load generators reach it, if it has a NIC.
+    ///
+    /// # Errors
+    /// When there is no such namespace.
+    pub fn inside(cpus: &[usize], outside: Option<&Path>, stop: &'static Stop) -> Result<Self> {
+        let mut link = Link::here(Here::new(Vec::new(), stop).on(cpus));
+        let net = Net::existing(outside)?;
+        let release = link.read("/proc/sys/kernel/osrelease")?;
+        Ok(Self { link, net, kernel: None, release, console: Console::default(), qemu: None })
     }
 
     /// What the guest's kernel has logged since the last call: warnings, oopses, stalls and
@@ -201,7 +222,7 @@ impl Guest {
     /// the console. Any other error stays the inner one.
     pub fn survive<T>(&mut self, result: Result<T>) -> Result<Result<T>> {
         let Err(error) = result else { return Ok(result) };
-        if self.qemu.ended()? {
+        if self.qemu.as_mut().map(Qemu::ended).transpose()? == Some(true) {
             bail!("the guest has ended by itself ({error:#}); {}", self.console.tail());
         }
         if error.is::<Silent>() {

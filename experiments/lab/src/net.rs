@@ -5,6 +5,7 @@
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -77,6 +78,17 @@ impl Net {
             tool::output(net.command("ip").args(arguments.split(' ')), "ip")?;
         }
         Ok(net)
+    }
+
+    /// A network that exists already: `namespace` is the file of the one at the other end of the
+    /// only cable. Without one, there is no cable.
+    ///
+    /// # Errors
+    /// When there is no such file.
+    pub(super) fn existing(namespace: Option<&Path>) -> Result<Self> {
+        let path = namespace.unwrap_or(Path::new("/proc/self/ns/net"));
+        let file = File::open(path).with_context(|| format!("opening {}", path.display()))?;
+        Ok(Self { namespace: file.into(), taps: namespace.iter().map(|_| Vec::new()).collect() })
     }
 
     /// One descriptor per queue of each tap, for QEMU to inherit.

@@ -60,6 +60,22 @@ impl Bench {
         progress: &Progress,
         mut done: impl FnMut(K, Task<'a>, Said) -> Result<()>,
     ) -> Result<()> {
+        self.run_heard(tasks, progress, &mut |_| (), |key, task, said| {
+            done(key, task, said)?;
+            progress.advance();
+            Ok(())
+        })
+    }
+
+    /// The same; gives `heard` each line of a guest's console as it comes, and leaves it to that to
+    /// count what is done.
+    pub(crate) fn run_heard<'a, K>(
+        &self,
+        tasks: impl IntoIterator<Item = (K, Task<'a>)>,
+        progress: &Progress,
+        heard: &mut dyn FnMut(&str),
+        mut done: impl FnMut(K, Task<'a>, Said) -> Result<()>,
+    ) -> Result<()> {
         let mut waiting: VecDeque<_> = tasks.into_iter().collect();
         let mut running: Vec<(K, Task<'a>, Guest)> = Vec::new();
         while !(waiting.is_empty() && running.is_empty()) {
@@ -72,11 +88,12 @@ impl Bench {
             }
             let mut at = 0;
             while at < running.len() {
-                match running[at].2.ended()? {
+                let ended = running[at].2.ended();
+                running[at].2.heard()?.iter().for_each(|line| heard(line));
+                match ended? {
                     Some(said) => {
                         let (key, task, _) = running.swap_remove(at);
                         done(key, task, said)?;
-                        progress.advance();
                     }
                     None => at += 1,
                 }

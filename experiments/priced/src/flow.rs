@@ -10,7 +10,7 @@ use steer_lab::shape::Shape;
 
 use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Said, Task};
-use crate::hardware::{Hardware, Network, Wire};
+use crate::hardware::{BOOT_PS, Hardware, NO_WATCHDOGS, Network, Wire};
 use crate::machine::Machine;
 use crate::marks::{Cpu, MEASURED, Mark};
 
@@ -103,7 +103,14 @@ pub fn run(options: &FlowOptions, json: bool) -> Result<()> {
 
 fn task<'a>(options: &FlowOptions, machine: &'a Machine, seed: u32, bench: &Bench) -> Task<'a> {
     let network = Network { queues: 1, steering: Wire::Hash };
-    let hardware = Hardware { machine, shape: SHAPE, node_mib: NODE_MIB, network: Some(network) };
+    let hardware = Hardware {
+        machine,
+        shape: SHAPE,
+        node_mib: NODE_MIB,
+        network: Some(network),
+        boot_ps: BOOT_PS,
+        kernel_words: NO_WATCHDOGS,
+    };
     let placements = PLACEMENTS.map(|(softirq, thread, _)| format!("{softirq}-{thread}"));
     Task {
         name: format!("flow {}, MTU {}, seed {seed}", machine.id, options.mtu),
@@ -118,6 +125,7 @@ fn task<'a>(options: &FlowOptions, machine: &'a Machine, seed: u32, bench: &Benc
             ("placements", placements.join(" ")),
         ],
         programs: ["calibrate", "flow"].map(|name| bench.tools.program(name)).into(),
+        files: &[],
         profile: false,
     }
 }

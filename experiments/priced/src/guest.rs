@@ -15,7 +15,7 @@ use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use steer_ground::tool::{self, Running};
 use steer_lab::console::Console;
-use steer_lab::initramfs;
+use steer_lab::initramfs::{self, Script};
 use steer_lab::kernel::Kernel;
 use steer_lab::parts;
 
@@ -40,6 +40,8 @@ pub(crate) struct Task<'a> {
     pub(crate) words: Vec<(&'static str, String)>,
     /// Programs in its /bin.
     pub(crate) programs: Vec<PathBuf>,
+    /// Its further files.
+    pub(crate) files: &'a [Script<'a>],
     /// Whether to profile it, which makes the emulator slower.
     pub(crate) profile: bool,
 }
@@ -51,6 +53,8 @@ pub(crate) struct Guest {
     emulator: Running,
     files: Files,
     started: Instant,
+    /// Bytes of the console that [`Self::heard`] has passed on.
+    heard: usize,
 }
 
 /// What a guest said until its end.
@@ -72,6 +76,7 @@ impl Guest {
     pub(crate) fn start(task: &Task<'_>, tools: &Tools, kernel: &Kernel) -> Result<Self> {
         let words = shell(&task.words);
         let scripts = [("priced.sh", SCRIPT), ("words", &words), ("test.sh", task.test)];
+        let scripts = [&scripts, task.files].concat();
         let files = Files {
             prices: memory("prices", &task.hardware.machine.prices())?,
             marks: memory("marks", "")?,
@@ -88,7 +93,7 @@ impl Guest {
             tool::inherit(&mut command, std::slice::from_ref(file));
         }
         let emulator = Running::start(&mut command)?;
-        Ok(Self { name: task.name.clone(), emulator, files, started: Instant::now() })
+        Ok(Self { name: task.name.clone(), emulator, files, started: Instant::now(), heard: 0 })
     }
 
     /// What it said, once it has ended; `None` before.
@@ -101,6 +106,18 @@ impl Guest {
             return Ok(None);
         };
         self.said(status).map(Some).with_context(|| self.name.clone())
+    }
+
+    /// The whole lines that came to its console since the last call.
+    ///
+    /// # Errors
+    /// When the file in memory cannot be read.
+    pub(crate) fn heard(&mut self) -> Result<Vec<String>> {
+        let text = content(&self.files.console)?;
+        let end = text.rfind('\n').map_or(0, |end| end + 1);
+        let new = text.get(self.heard..end).unwrap_or_default();
+        self.heard = end;
+        Ok(new.lines().map(|line| line.trim_end().to_owned()).collect())
     }
 
     /// Time since it started.
@@ -213,9 +230,17 @@ fn console(file: &OwnedFd) -> String {
 
 /// Assignments for a shell.
 fn shell(words: &[(&str, String)]) -> String {
-    let line =
-        |(name, value): &(&str, String)| format!("{name}='{}'\n", value.replace('\'', r"'\''"));
-    words.iter().map(line).collect()
+    words.iter().map(|(name, value)| format!("{name}={}\n", quoted(value))).collect()
+}
+
+/// A command line that a shell evaluates to these words.
+pub(crate) fn shell_words(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// One word for a shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -226,6 +251,8 @@ mod tests {
     fn words_reach_the_shell_as_they_are() {
         let words = [("one", "a b".to_owned()), ("two", "it's $HOME".to_owned())];
         assert_eq!(shell(&words), "one='a b'\ntwo='it'\\''s $HOME'\n");
+        let command = ["ls", "a b", "it's"].map(str::to_owned);
+        assert_eq!(shell_words(&command), "'ls' 'a b' 'it'\\''s'");
     }
 
     #[test]

@@ -15,7 +15,13 @@ use crate::tools::Tools;
 /// the model, is off. Its TSC has the plugin's frequency.
 const KERNEL_WORDS: &str = "console=ttyS0 loglevel=4 panic=-1 tsc=reliable tsc_early_khz=1000000 \
     lpj=4000000 no_timer_check nokaslr norandmaps random.trust_cpu=off mitigations=off \
-    init_on_alloc=0 numa_balancing=disable nowatchdog nmi_watchdog=0 lab.mode=priced";
+    init_on_alloc=0 numa_balancing=disable";
+
+/// More words, for a guest with prices: the kernel's own watchdogs would only disturb it.
+pub(crate) const NO_WATCHDOGS: &str = "nowatchdog nmi_watchdog=0";
+
+/// Picoseconds per instruction until a guest's script asks for the machine's prices.
+pub(crate) const BOOT_PS: u64 = 1000;
 
 /// MiB of memory that the model can hold (`machine_fits` in `plugin/machine.c`).
 const MOST_MIB: usize = 2816;
@@ -63,6 +69,10 @@ pub(crate) struct Hardware<'a> {
     pub(crate) node_mib: u32,
     /// With a network, one more node drives its traffic.
     pub(crate) network: Option<Network>,
+    /// Picoseconds per instruction until the script asks for the machine's prices.
+    pub(crate) boot_ps: u64,
+    /// More words for the kernel's command line.
+    pub(crate) kernel_words: &'a str,
 }
 
 impl Hardware<'_> {
@@ -125,7 +135,7 @@ impl Hardware<'_> {
         let clients: u64 = self.clients().map(|cpu| 1 << cpu).sum();
         let profile = files.profile.as_ref().map(|file| format!(",profile={}", path(file)));
         let plugin = format!(
-            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients}{}",
+            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients},boot_ps={}{}",
             tools.plugin.display(),
             path(&files.prices),
             path(&files.marks),
@@ -133,10 +143,12 @@ impl Hardware<'_> {
             whole.cores,
             whole.threads,
             self.node_mib,
+            self.boot_ps,
             profile.unwrap_or_default()
         );
         let flags = ["-plugin", "-kernel", "-initrd", "-append"].map(str::to_owned);
-        let values = [plugin, kernel.to_owned(), path(&files.initramfs), KERNEL_WORDS.to_owned()];
+        let kernel_words = format!("{KERNEL_WORDS} {} lab.mode=priced", self.kernel_words);
+        let values = [plugin, kernel.to_owned(), path(&files.initramfs), kernel_words];
         for (flag, value) in flags.into_iter().zip(values) {
             arguments.extend([flag, value]);
         }
@@ -185,7 +197,9 @@ mod tests {
         let machine = Machine::parse(text, Path::new("epyc-7763.toml")).unwrap();
         let network = network.then_some(Network { queues: 4, steering: Wire::Hash });
         let shape = shape.parse().unwrap();
-        let hardware = Hardware { machine: &machine, shape, node_mib, network };
+        let (boot_ps, kernel_words) = (BOOT_PS, NO_WATCHDOGS);
+        let hardware =
+            Hardware { machine: &machine, shape, node_mib, network, boot_ps, kernel_words };
         hardware.check().map_or_else(|error| error.to_string(), |()| "held".to_owned())
     }
 

@@ -7,6 +7,7 @@ pub mod ab;
 pub mod adapt;
 mod bench;
 pub mod calibrate;
+pub mod clock;
 pub mod flow;
 pub mod guard;
 mod guest;

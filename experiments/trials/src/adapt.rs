@@ -111,7 +111,7 @@ pub fn run(mut options: AdaptOptions) -> Result<()> {
         let record = serde_json::json!({
             "version": 2,
             "subject_version": concat!("scx_steer ", env!("CARGO_PKG_VERSION")),
-            "kernel": guest.kernel.release,
+            "kernel": guest.release,
             "rounds": options.rounds,
             "times": all,
         });

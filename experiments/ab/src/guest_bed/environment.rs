@@ -26,7 +26,7 @@ pub(super) fn read(
         started: now(),
         accelerator: Some(qemu::ACCELERATOR.to_owned()),
         kernel: Some(guest.link.read("/proc/sys/kernel/osrelease")?),
-        kernel_package: Some(guest.kernel.packages.join(", ")),
+        kernel_package: guest.kernel.as_ref().map(|kernel| kernel.packages.join(", ")),
         shape: Some(options.shape.to_string()),
         cpus: u32::try_from(options.shape.cpus()).ok(),
         nic_node: u32::try_from(nic.node).ok(),

@@ -9,6 +9,7 @@ use anyhow::Result;
 use super::jobs::Jobs;
 use super::protocol::{Reply, Request};
 use super::serve as agent;
+use steer_ground::cpus::joined;
 use steer_ground::stop::Stop;
 
 /// Time for a program to end by itself. A scheduler takes a moment to unload.
@@ -20,6 +21,8 @@ pub struct Here {
     jobs: Jobs,
     /// Programs that are started by name only, wherever their files are.
     programs: Vec<PathBuf>,
+    /// The CPUs of its programs; `None`: those of this process.
+    cpus: Option<String>,
     stop: &'static Stop,
     /// Whether to go on although the user asked to stop.
     pub(super) insists: bool,
@@ -28,7 +31,13 @@ pub struct Here {
 impl Here {
     /// This host, where these programs can be started by name.
     pub fn new(programs: Vec<PathBuf>, stop: &'static Stop) -> Self {
-        Self { jobs: Jobs::leashed(), programs, stop, insists: false }
+        Self { jobs: Jobs::leashed(), programs, cpus: None, stop, insists: false }
+    }
+
+    /// The same, with its programs on these CPUs.
+    pub(crate) fn on(mut self, cpus: &[usize]) -> Self {
+        self.cpus = Some(joined(cpus));
+        self
     }
 
     /// Executes a request. Fails at once when the user asked to stop.
@@ -39,6 +48,9 @@ impl Here {
             && let Some(path) = self.programs.iter().find(|path| path.ends_with(&*program))
         {
             *program = path.to_string_lossy().into_owned();
+        }
+        if let (Request::Spawn { argv, .. }, Some(cpus)) = (&mut request, &self.cpus) {
+            argv.splice(0..0, ["taskset", "-c", cpus].map(str::to_owned));
         }
         self.may_go_on()?;
         agent::answer(request, &self.jobs, &mut || self.may_go_on())
@@ -68,5 +80,20 @@ impl Here {
 impl Drop for Here {
     fn drop(&mut self) {
         self.end_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Link;
+
+    #[test]
+    fn its_programs_get_its_cpus() {
+        let stop = Box::leak(Box::new(Stop::never().unwrap()));
+        let mut link = Link::here(Here::new(Vec::new(), stop).on(&[0]));
+        let allowed = ["grep", "Cpus_allowed_list", "/proc/self/status"];
+        let said = link.run(&allowed, Duration::from_secs(20)).unwrap();
+        assert_eq!(said.stdout.split_whitespace().last(), Some("0"), "{said:?}");
     }
 }

@@ -13,7 +13,7 @@ use steer_scenario::arm::Arm;
 use super::options::AbOptions;
 use crate::bench::Bench;
 use crate::guest::Task;
-use crate::hardware::{Hardware, Network, Wire};
+use crate::hardware::{BOOT_PS, Hardware, NO_WATCHDOGS, Network, Wire};
 use crate::machine::Machine;
 
 const TEST: &str = include_str!("../../guest/ab.sh");
@@ -75,6 +75,8 @@ pub(super) fn task<'a>(
         shape: options.shape,
         node_mib: NODE_MIB,
         network: Some(Network { queues, steering }),
+        boot_ps: BOOT_PS,
+        kernel_words: NO_WATCHDOGS,
     };
     // As the lab's wheel: the driver spreads interrupts over all CPUs, an operator pins them near.
     let softirqs = match which.world {
@@ -118,6 +120,7 @@ pub(super) fn task<'a>(
         test: TEST,
         words,
         programs: programs.to_vec(),
+        files: &[],
         profile: options.profile,
     }
 }

@@ -55,6 +55,11 @@ const COUNTS: [&str; 13] = [
 ];
 
 impl Machine {
+    /// Picoseconds that an instruction takes without stalls.
+    pub(crate) fn instruction_ps(&self) -> f64 {
+        PS * self.value("core.cpi") / self.value("core.clock_ghz")
+    }
+
     /// All prices, one a line.
     pub(crate) fn prices(&self) -> String {
         let mut text = String::new();
@@ -62,7 +67,7 @@ impl Machine {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{name} {}", value.round());
         };
-        price("instruction", PS * self.value("core.cpi") / self.value("core.clock_ghz"));
+        price("instruction", self.instruction_ps());
         // Two threads together do `smt_gain`, so each takes longer than alone.
         price("smt_percent", 200.0 / self.value("core.smt_gain"));
         price("dram_line", PS * LINE / self.value("memory.dram_gbs"));

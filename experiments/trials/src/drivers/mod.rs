@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use steer_ground::progress::Progress;
 use steer_ground::tool;
 use steer_lab::guest::{Guest, GuestOptions};
+use steer_lab::kernel::Kernel;
 use steer_lab::shape::Nics;
 
 pub use here::run as run_here;
@@ -75,10 +76,10 @@ pub fn run(mut options: DriversOptions) -> Result<()> {
     options.guest.extra.extend(options.modules.iter().cloned());
     let progress = Progress::spinner();
     let mut guest = Guest::boot(&options.guest, None, &progress)?;
-    progress.step(format!("modes on the devices of {}", guest.kernel.release));
-    let release = guest.kernel.release.clone();
+    progress.step(format!("modes on the devices of {}", guest.release));
+    let release = guest.release.clone();
     let mut argv = vec!["/bin/steer-bench".to_owned(), HERE.to_owned()];
-    let drivers = guest.kernel.drivers()?;
+    let drivers = guest.kernel.as_ref().map_or(Ok(Vec::new()), Kernel::drivers)?;
     let drivers = drivers.iter().map(|module| ("/lib/modules", module));
     for (folder, module) in drivers.chain(options.modules.iter().map(|module| ("/bin", module))) {
         let name = module.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,0 +1,26 @@
+# One program by the model's clock, without prices. Variables: src/clock.rs. With a network, the
+# program runs on the client's CPUs, and gets the namespace at the wire's other end.
+if [ -n "$client_cpus" ]; then
+	taskset -cp $client_cpus $$ >/dev/null
+	connect 1500 $client_cpu
+	interrupts_to "$inner_device-input" $queue_cpus
+	interrupts_to "$inner_device-output" $queue_cpus
+	# one queue for each measured CPU, as the driver does when there are no others
+	for cpu in $queue_cpus; do
+		printf '%x' $((1 << cpu)) >/sys/class/net/$inner/queues/tx-$cpu/xps_cpus
+	done
+	if [ $inner != eth0 ]; then
+		ip link set $inner down
+		ip link set $inner name eth0
+		ip link set eth0 up
+	fi
+	command="$command --here-net /proc/$client/ns/net"
+fi
+# not to the console itself: a terminal would get a live line
+{
+	echo "@@said"
+	eval "$command" 2>&1
+	code=$?
+	echo "@@code"
+	echo $code
+} | cat
