@@ -10,17 +10,17 @@ use crate::{
 pub struct KernelPlan {
     /// Indexed by CPU number; numbers without an online CPU are zero. At most `MAX_CPUS`.
     pub cpus: Vec<cpu_plan>,
-    /// Number of last-level caches, one more than the largest `cpu_plan.llc`. At most `MAX_LLCS`.
-    pub nr_llcs: u32,
+    /// Number of shards, one more than the largest `cpu_plan.shard`. At most `MAX_SHARDS`.
+    pub nr_shards: u32,
     /// How a socket's NIC is found.
     pub origins: Origins,
 }
 
 impl KernelPlan {
-    /// How many CPUs are online under each last-level cache.
-    pub(crate) fn count_cpus(&self, of_llc: &mut [u32]) {
+    /// How many online CPUs each shard has.
+    pub(crate) fn count_cpus(&self, of_shard: &mut [u32]) {
         for cpu in self.cpus.iter().filter(|cpu| cpu.online) {
-            of_llc[cpu.llc as usize] += 1;
+            of_shard[cpu.shard as usize] += 1;
         }
     }
 

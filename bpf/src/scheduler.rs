@@ -115,8 +115,8 @@ impl<'obj> Scheduler<'obj> {
 
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
         intf::copy_to_skeleton(places, &mut rodata.place_settings);
-        rodata.nr_llcs = plan.nr_llcs;
-        plan.count_cpus(&mut rodata.cpus_of_llc);
+        rodata.nr_shards = plan.nr_shards;
+        plan.count_cpus(&mut rodata.cpus_of_shard);
         rodata.own_namespace = plan.origins.namespace;
         rodata.smallest_napi = plan.origins.smallest_napi.unwrap_or(u32::MAX);
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
@@ -141,7 +141,7 @@ impl<'obj> Scheduler<'obj> {
         text.trim().parse().with_context(|| format!("{path} holds {text:?}"))
     }
 
-    /// Follows a change of the machine's NICs. The number of caches cannot change.
+    /// Follows a change of the machine's NICs. The shards cannot change.
     ///
     /// # Errors
     /// The kernel refused an update of a table.

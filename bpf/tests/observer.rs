@@ -30,10 +30,10 @@ static TURN: Mutex<()> = Mutex::new(());
 fn plan() -> KernelPlan {
     KernelPlan {
         cpus: vec![
-            cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0, online: true },
-            cpu_plan { nics_local: 0, llc: 0, core: 1, node: 0, online: true },
+            cpu_plan { nics_local: 1, llc: 0, shard: 0, core: 0, node: 0, online: true },
+            cpu_plan { nics_local: 0, llc: 0, shard: 0, core: 1, node: 0, online: true },
         ],
-        nr_llcs: 1,
+        nr_shards: 1,
         origins: Origins {
             namespace: common::own_namespace(),
             interfaces: [(1, 0)].into(),

@@ -90,8 +90,9 @@ fn transfer(
     rounds: &Sender<()>,
     ready: &Receiver<Heard>,
 ) -> (u64, u32) {
-    let cpus = vec![cpu_plan { nics_local: 1, llc: 0, core: 0, node: 0, online: true }; 64];
-    let plan = KernelPlan { cpus, nr_llcs: 1, origins };
+    let cpus =
+        vec![cpu_plan { nics_local: 1, llc: 0, shard: 0, core: 0, node: 0, online: true }; 64];
+    let plan = KernelPlan { cpus, nr_shards: 1, origins };
     let mut slot = MaybeUninit::uninit();
     let (settings, time) = (common::settings(), CpuTime::Traced);
     let loaded = LoadedObserver::load(&mut slot, &settings, &plan, None, time).unwrap();

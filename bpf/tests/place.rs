@@ -15,7 +15,7 @@ fn update(load: u32, busy_ns: u64, window_ns: u64) -> u32 {
 }
 
 fn place(llc: u32, core: u32, node: u32) -> cpu_plan {
-    cpu_plan { nics_local: 0, llc, core, node, online: true }
+    cpu_plan { nics_local: 0, llc, shard: llc, core, node, online: true }
 }
 
 /// With `threads` on the core of `to`, at full load.

@@ -15,8 +15,9 @@ mod common;
 
 /// Two CPUs under two caches.
 fn plan() -> KernelPlan {
-    let cpu = |cpu| cpu_plan { nics_local: 0, llc: cpu, core: cpu, node: 0, online: true };
-    KernelPlan { cpus: vec![cpu(0), cpu(1)], nr_llcs: 2, origins: Origins::default() }
+    let cpu =
+        |cpu| cpu_plan { nics_local: 0, llc: cpu, shard: cpu, core: cpu, node: 0, online: true };
+    KernelPlan { cpus: vec![cpu(0), cpu(1)], nr_shards: 2, origins: Origins::default() }
 }
 
 /// A policy that is told from others by `long_burst_bytes`.

@@ -17,6 +17,7 @@ mod pools;
 mod problem;
 mod rules;
 mod settings;
+mod shards;
 
 pub use effective::{
     Cgroup, CgroupPolicy, CgroupTree, Effective, Explained, Explanation, MAX_CGROUPS, MAX_POLICIES,

@@ -80,7 +80,7 @@ mod tests {
             local_cpus: cpus.parse().unwrap(),
         };
         let nics = vec![nic("eth0", 2, "0-3"), nic("eth1", 3, "0-3"), nic("eth2", 4, "4-7")];
-        Plan { cpus: BTreeMap::new(), nr_llcs: 1, nics }
+        Plan { cpus: BTreeMap::new(), nr_llcs: 1, nr_shards: 1, nics }
     }
 
     fn devices() -> NetworkDevices {

@@ -13,6 +13,8 @@ pub struct Plan {
     /// Number of last-level caches. They are numbered from 0 in the machine's order, so that
     /// neighbouring numbers are near each other.
     pub nr_llcs: u32,
+    /// Number of shards. They are numbered from 0 in the order of their caches.
+    pub nr_shards: u32,
     /// The NICs with a known place. A NIC's index here is its bit in `CpuPlace::nics_local`.
     pub nics: Vec<PlannedNic>,
 }
@@ -22,6 +24,8 @@ pub struct Plan {
 pub struct CpuPlace {
     /// Index of the last-level cache.
     pub llc: u32,
+    /// Index of the shard: the CPUs that share a queue.
+    pub shard: u32,
     /// Lowest CPU number of the core.
     pub core: u32,
     /// NUMA node; `None` if unknown. All CPUs with an unknown node count as one node.
@@ -44,7 +48,7 @@ pub struct PlannedNic {
 }
 
 impl Plan {
-    /// The plan of a live machine.
+    /// The plan of a live machine. Each cache is one shard: [`Plan::divided`] makes more of it.
     ///
     /// Leaves out a NIC with an unknown place: no CPU is nearer to it than another. Also leaves
     /// out a NIC without an interface index (read from a file): no packet can name it. CPUs
@@ -75,8 +79,10 @@ impl Plan {
             .cpus
             .iter()
             .map(|cpu| {
+                let llc = llc_numbers[&(cpu.llc, cpu.llc.is_none().then_some(cpu.node))];
                 let place = CpuPlace {
-                    llc: llc_numbers[&(cpu.llc, cpu.llc.is_none().then_some(cpu.node))],
+                    llc,
+                    shard: llc,
                     core: first_of_core[&cpu.core],
                     node: cpu.node,
                     nics_local: (0u32..)
@@ -88,7 +94,8 @@ impl Plan {
                 (cpu.id, place)
             })
             .collect();
-        Self { cpus, nr_llcs: llc_numbers.len().max(1) as u32, nics }
+        let nr_llcs = llc_numbers.len().max(1) as u32;
+        Self { cpus, nr_llcs, nr_shards: nr_llcs, nics }
     }
 }
 
@@ -147,10 +154,13 @@ mod tests {
         let near = nic("eth0", Some(2), Some("4-7"));
         let plan = Plan::new(&machine(vec![near, nic("eth1", Some(3), Some("0-7"))]));
         assert_eq!(plan.nr_llcs, 2);
-        assert_eq!(plan.cpus[&1], CpuPlace { llc: 0, core: 0, node: Some(0), nics_local: vec![1] });
+        assert_eq!(
+            plan.cpus[&1],
+            CpuPlace { llc: 0, shard: 0, core: 0, node: Some(0), nics_local: vec![1] }
+        );
         assert_eq!(
             plan.cpus[&7],
-            CpuPlace { llc: 1, core: 6, node: Some(1), nics_local: vec![0, 1] }
+            CpuPlace { llc: 1, shard: 1, core: 6, node: Some(1), nics_local: vec![0, 1] }
         );
     }
 

@@ -68,6 +68,11 @@ pub struct Placement {
     /// turns on too few CPUs ended up beside long flows (experiments/runs/2026-11-22-lend-after).
     /// Checked at ticks, so the wait is at most this plus one tick.
     pub lend_after: Duration,
+    /// So many CPUs share one queue at most. Default 32: a cache of 16 cores with SMT stays whole,
+    /// as in today's EPYC. With more, the lock of the queue would be in demand. With fewer, shares
+    /// of CPU time would be less exact: balance between queues ends where they differ by less than
+    /// one thread (balance.bpf.h), which is a larger part of fewer CPUs.
+    pub queue_cpus: u32,
 }
 
 impl Default for Classification {
@@ -87,7 +92,7 @@ impl Default for Classification {
 
 impl Default for Placement {
     fn default() -> Self {
-        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 50 * MS }
+        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 50 * MS, queue_cpus: 32 }
     }
 }
 
@@ -142,6 +147,7 @@ impl Settings {
             time("slice", p.slice, 100_000, 100_000_000),
             time("claim", p.claim, 1_000_000, 60_000_000_000),
             time("lend-after", p.lend_after, 0, 1_000_000_000),
+            range("queue-cpus", p.queue_cpus, 1, 1024),
         ]
         .into_iter()
         .flatten()

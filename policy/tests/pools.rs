@@ -15,6 +15,7 @@ fn cpus(list: &str) -> CpuSet {
 fn plan() -> Plan {
     let place = |cpu: u32| CpuPlace {
         llc: cpu / 4,
+        shard: cpu / 4,
         core: cpu / 2 * 2,
         node: Some(cpu / 4),
         nics_local: if cpu < 4 { vec![] } else { vec![0] },
@@ -22,6 +23,7 @@ fn plan() -> Plan {
     Plan {
         cpus: (0..8).map(|cpu| (cpu, place(cpu))).collect(),
         nr_llcs: 2,
+        nr_shards: 2,
         nics: vec![PlannedNic {
             name: "eth0".into(),
             ifindex: 2,

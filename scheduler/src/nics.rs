@@ -11,13 +11,15 @@ use crate::translate;
 /// The network devices that the scheduler knows.
 pub(crate) struct Nics {
     devices: NetworkDevices,
+    /// So many CPUs share one queue at most.
+    queue_cpus: u32,
     /// Why the last change could not be followed. The log repeats it only when it changes.
     complaint: Option<String>,
 }
 
 impl Nics {
-    pub(crate) fn new(devices: NetworkDevices) -> Self {
-        Self { devices, complaint: None }
+    pub(crate) fn new(devices: NetworkDevices, queue_cpus: u32) -> Self {
+        Self { devices, queue_cpus, complaint: None }
     }
 
     /// Tells the scheduler about NICs that came or went. Returns the new plan if there is one, and
@@ -51,7 +53,7 @@ impl Nics {
             // only interfaces of containers came or went: keep what was learned about the NICs
             None
         } else {
-            Some(Plan::new(&Machine::live()?)).filter(|new| new != plan)
+            Some(Plan::new(&Machine::live()?).divided(self.queue_cpus)).filter(|new| new != plan)
         };
         if let Some(plan) = &new {
             scheduler.update_plan(&translate::plan(plan, &devices)?)?;

@@ -100,7 +100,8 @@ fn serve(
     // read before the machine: a CPU that comes or goes from here on restarts the scheduler
     let hotplug_seq = Scheduler::hotplug_seq()?;
     let devices = NetworkDevices::now()?;
-    let mut plan = Plan::new(&Machine::live()?);
+    let queue_cpus = policy.settings().placement.queue_cpus;
+    let mut plan = Plan::new(&Machine::live()?).divided(queue_cpus);
     let options =
         LoadOptions { exit_dump_len: args.exit_dump_len, hotplug_seq, libbpf: args.libbpf.clone() };
     let mut slot = MaybeUninit::uninit();
@@ -111,10 +112,10 @@ fn serve(
         &translate::places(&policy.settings().placement),
         &translate::plan(&plan, &devices)?,
     )?;
-    let in_force = format!("in force on {} CPUs with {} caches", plan.cpus.len(), plan.nr_llcs);
+    let in_force = in_force(&plan);
     info!("scx_steer is {in_force}");
     nics::announce(&plan);
-    let mut nics = Nics::new(devices);
+    let mut nics = Nics::new(devices, queue_cpus);
     let programs = scheduler.programs()?;
     for size in &programs {
         debug!("{} {} instructions, {} verified", size.name, size.instructions, size.verified);
@@ -140,6 +141,7 @@ fn serve(
                 programs: programs.clone(),
                 cpus: plan.cpus.len(),
                 caches: plan.nr_llcs as usize,
+                queues: plan.nr_shards as usize,
                 nics: (0..)
                     .zip(&plan.nics)
                     .map(|(id, nic)| NicStatus::new(nic, scheduler.steering(id)))
@@ -167,6 +169,13 @@ fn serve(
         service.stopping();
     }
     scheduler.detach()
+}
+
+/// What the log and the service manager are told.
+fn in_force(plan: &Plan) -> String {
+    let (cpus, caches, queues) = (plan.cpus.len(), plan.nr_llcs, plan.nr_shards);
+    let queues = if queues > caches { format!(" and {queues} queues") } else { String::new() };
+    format!("in force on {cpus} CPUs with {caches} caches{queues}")
 }
 
 fn reserved_cpus(scheduler: &Scheduler<'_>, plan: &Plan) -> CpuSet {

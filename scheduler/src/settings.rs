@@ -25,6 +25,14 @@ pub(crate) struct SettingArgs {
     #[arg(long, value_name = "TIME", default_value_t = placement().lend_after.into())]
     lend_after: Time,
 
+    /// The most CPUs that share one queue of waiting threads. 1 to 1024. CPUs that share a
+    /// last-level cache share a queue. If they are more than this, they are divided into equal
+    /// parts of whole cores, with a queue each. Fewer CPUs per queue contend less for its lock. But
+    /// CPU shares are exact only within a queue. Between queues, threads move about every 100 ms,
+    /// until the queues differ by less than one thread.
+    #[arg(long, value_name = "N", default_value_t = placement().queue_cpus)]
+    queue_cpus: u32,
+
     /// How many short bursts in a row turn a long flow short. 1 to 255. The sizes of short and long
     /// bursts are set in policy files; a rule for "/" sets them for all cgroups.
     #[arg(
@@ -71,6 +79,7 @@ impl SettingArgs {
                 slice: self.slice.duration(),
                 claim: self.claim.duration(),
                 lend_after: self.lend_after.duration(),
+                queue_cpus: self.queue_cpus,
             },
         };
         if let Err(errors) = settings.validate() {

@@ -46,7 +46,7 @@ pub(crate) struct Metrics {
     pub(crate) pool: u64,
     #[stat(desc = "Threads preempted for one that takes precedence on the CPU")]
     pub(crate) preempted: u64,
-    #[stat(desc = "Threads taken from the queue of another cache")]
+    #[stat(desc = "Threads taken from the queue of other CPUs")]
     pub(crate) stolen: u64,
     #[stat(desc = "Threads that got an idle CPU because they had waited too long")]
     pub(crate) rescued: u64,

@@ -28,6 +28,9 @@ pub(crate) struct Status {
     /// Number of CPUs and last-level caches in the plan.
     pub(crate) cpus: usize,
     pub(crate) caches: usize,
+    /// Number of queues shared by CPUs: more than caches if large ones are divided.
+    #[serde(default)]
+    pub(crate) queues: usize,
     pub(crate) nics: Vec<NicStatus>,
     /// The CPUs now reserved for short-flow threads, such as `0-3,8`.
     pub(crate) reserved_cpus: String,
@@ -124,9 +127,14 @@ impl Status {
         } else {
             String::new()
         };
+        let queues = if self.queues > self.caches {
+            format!(" and {}", count(self.queues, "queue"))
+        } else {
+            String::new()
+        };
         writeln!(
             out,
-            "scx_steer {} (pid {}) in force for {} s on {} with {}{loads}",
+            "scx_steer {} (pid {}) in force for {} s on {} with {}{queues}{loads}",
             self.version,
             self.pid,
             self.in_force_s,
@@ -198,6 +206,7 @@ mod tests {
             }],
             cpus: 4,
             caches: 2,
+            queues: 4,
             nics: vec![nic("eth0", Steering::Follows), nic("eth1", Steering::Unknown)],
             reserved_cpus: "3".into(),
             limits: LimitsStatus::default(),

@@ -8,9 +8,9 @@ use steer_bpf::{
     intf::{
         class_settings, cpu_plan, cpu_pools, granularity_PER_CGROUP, granularity_PER_PROCESS,
         granularity_PER_THREAD, limits_MAX_CPUS, limits_MAX_INTERFACES, limits_MAX_LLCS,
-        limits_MAX_NAPIS, limits_MAX_NICS, limits_MAX_PEER_PREFIXES, place_settings,
-        process_policy, thread_policy, traffic_class_CLASS_LONG, traffic_class_CLASS_NONE,
-        traffic_class_CLASS_SHORT, traffic_class_NR_CLASSES,
+        limits_MAX_NAPIS, limits_MAX_NICS, limits_MAX_PEER_PREFIXES, limits_MAX_SHARDS,
+        place_settings, process_policy, thread_policy, traffic_class_CLASS_LONG,
+        traffic_class_CLASS_NONE, traffic_class_CLASS_SHORT, traffic_class_NR_CLASSES,
     },
 };
 use steer_policy::{
@@ -130,6 +130,7 @@ pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::K
     within_limits(&[
         ("CPU numbers", nr_cpus, limits_MAX_CPUS, RAISE),
         ("last-level caches", plan.nr_llcs, limits_MAX_LLCS, RAISE),
+        ("queues", plan.nr_shards, limits_MAX_SHARDS, "let more CPUs share one (--queue-cpus)"),
         // one bit each, so this limit cannot be raised
         (
             "NICs",
@@ -138,18 +139,19 @@ pub(crate) fn plan(plan: &Plan, devices: &NetworkDevices) -> Result<steer_bpf::K
             "move spare ones to another network namespace",
         ),
     ])?;
-    let absent = cpu_plan { nics_local: 0, llc: 0, core: 0, node: 0, online: false };
+    let absent = cpu_plan { nics_local: 0, llc: 0, shard: 0, core: 0, node: 0, online: false };
     let mut cpus = vec![absent; nr_cpus as usize];
     for (cpu, place) in &plan.cpus {
         cpus[*cpu as usize] = cpu_plan {
             nics_local: place.nics_local.iter().fold(0, |bits, nic| bits | 1 << nic),
             llc: place.llc,
+            shard: place.shard,
             core: place.core,
             node: place.node.unwrap_or(u32::MAX),
             online: true,
         };
     }
-    Ok(steer_bpf::KernelPlan { cpus, nr_llcs: plan.nr_llcs, origins: origins(plan, devices)? })
+    Ok(steer_bpf::KernelPlan { cpus, nr_shards: plan.nr_shards, origins: origins(plan, devices)? })
 }
 
 /// The ways to recognise a packet's NIC, as tables.

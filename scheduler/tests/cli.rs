@@ -43,6 +43,7 @@ fn every_setting_is_refused_beyond_what_its_help_allows() {
         ("slice", "101ms", "100us to 100ms"),
         ("claim", "61s", "1ms to 60s"),
         ("lend-after", "1001ms", "0ns to 1s"),
+        ("queue-cpus", "1025", "1 to 1024"),
         ("short-bursts-to-leave-long", "256", "1 to 255"),
         ("cost-per-kib", "2ms", "1ns to 1ms"),
         ("cost-per-message", "101ms", "0ns to 100ms"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Bound threads: those that may not use all CPUs of the cache where they wait, as in a cpuset. Each
- * look of another CPU at the cache's queue walks past them, under the queue's lock. A few do not
+ * Bound threads: those that may not use all CPUs of the shard where they wait, as in a cpuset. Each
+ * look of another CPU at the shard's queue walks past them, under the queue's lock. A few do not
  * matter. Of many, each waits for one CPU.
  */
 #ifndef __STEER_BOUND_BPF_H
@@ -9,50 +9,50 @@
 
 #include <scx/common.bpf.h>
 #include "ground/affinity.bpf.h"
-#include "ground/caches.bpf.h"
+#include "ground/shards.bpf.h"
 #include "place/free.bpf.h"
 #include "queue/hint.bpf.h"
 
-/* If so many threads wait for a CPU and its cache, bound ones wait for the CPU. */
+/* If so many threads wait for a CPU and in its shard, bound ones wait for the CPU. */
 #define MANY_WAIT 16
 
-struct llc_cpus {
+struct shard_cpus {
 	struct bpf_cpumask __kptr *online;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_LLCS);
+	__uint(max_entries, MAX_SHARDS);
 	__type(key, u32);
-	__type(value, struct llc_cpus);
-} llc_cpus SEC(".maps");
+	__type(value, struct shard_cpus);
+} shard_cpus SEC(".maps");
 
-/* May @p use all CPUs under @llc? */
-static bool covers(const struct task_struct *p, u32 llc)
+/* May @p use all CPUs under @shard? */
+static bool covers(const struct task_struct *p, u32 shard)
 {
-	struct llc_cpus *cpus = bpf_map_lookup_elem(&llc_cpus, &llc);
+	struct shard_cpus *cpus = bpf_map_lookup_elem(&shard_cpus, &shard);
 	struct bpf_cpumask *online = cpus ? cpus->online : NULL;
 
 	return !online || bpf_cpumask_subset(cast_mask(online), p->cpus_ptr);
 }
 
 /*
- * A CPU for whose queue @p, which could wait at @cpu's cache, waits instead; or -1. Of @cpu and
+ * A CPU for whose queue @p, which could wait in @cpu's shard, waits instead; or -1. Of @cpu and
  * another one, that with the shorter queue. Global: inlined, it makes the verifier of 6.18 follow a
  * branch that cannot be, and complain.
  */
 __weak __noinline s32 waits_bound(struct task_struct *p __arg_trusted, s32 cpu, u64 now)
 {
-	u32 llc = llc_of(cpu), other;
+	u32 shard = shard_of(cpu), other;
 	s32 own;
 
 	if (p->nr_cpus_allowed >= scx_bpf_nr_cpu_ids())
 		return -1;
 	own = scx_bpf_dsq_nr_queued(DSQ_CPU | cpu);
-	if (scx_bpf_dsq_nr_queued(DSQ_LLC | llc) + own < MANY_WAIT || covers(p, llc))
+	if (scx_bpf_dsq_nr_queued(DSQ_SHARD | shard) + own < MANY_WAIT || covers(p, shard))
 		return -1;
 	other = bpf_cpumask_any_distribute(p->cpus_ptr);
-	if (llc_of(other) == llc && is_free_for(p, other, now) &&
+	if (shard_of(other) == shard && is_free_for(p, other, now) &&
 	    scx_bpf_dsq_nr_queued(DSQ_CPU | other) < own)
 		return other;
 	return cpu;
@@ -62,16 +62,16 @@ __weak __noinline s32 waits_bound(struct task_struct *p __arg_trusted, s32 cpu, 
 static s32 init_bound(void)
 {
 	s32 cpu;
-	u32 llc;
+	u32 shard;
 
-	bpf_for (llc, 0, nr_llcs) {
-		struct llc_cpus *cpus = bpf_map_lookup_elem(&llc_cpus, &llc);
+	bpf_for (shard, 0, nr_shards) {
+		struct shard_cpus *cpus = bpf_map_lookup_elem(&shard_cpus, &shard);
 		struct bpf_cpumask *mask = bpf_cpumask_create();
 
 		if (!mask)
 			return -ENOMEM;
 		bpf_for (cpu, 0, scx_bpf_nr_cpu_ids())
-			if (is_online(cpu) && llc_of(cpu) == llc)
+			if (is_online(cpu) && shard_of(cpu) == shard)
 				bpf_cpumask_set_cpu(cpu, mask);
 		if (cpus)
 			mask = bpf_kptr_xchg(&cpus->online, mask);

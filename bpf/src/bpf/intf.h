@@ -19,13 +19,15 @@ typedef _Bool bool;
 #endif
 
 /*
- * Upper bounds of the tables below. A larger machine is refused before load. MAX_CPUS and MAX_LLCS
- * may be raised to another power of two. NICs and pools are bits of one word: 64 at most.
+ * Upper bounds of the tables below. A larger machine is refused before load. MAX_CPUS, MAX_LLCS and
+ * MAX_SHARDS may be raised to another power of two. NICs and pools are bits of one word: 64 at
+ * most.
  */
 enum limits {
 	MAX_CPUS = 1024, /* CPU numbers, unused ones included; = NR_CPUS of scx/common.bpf.h */
 	MAX_NICS = 64,	 /* bits of cpu_plan.nics_local */
 	MAX_LLCS = 256,
+	MAX_SHARDS = 256,
 	MAX_POLICIES = 1024,	  /* different policies in force at once */
 	MAX_CGROUPS = 65536,	  /* cgroups whose policy is not the default */
 	MAX_GROUPS = 4096,	  /* cgroups with the cpu controller at once; the rest share */
@@ -38,6 +40,7 @@ enum limits {
 
 #define IS_POWER_OF_TWO(n) (!((n) & ((n) - 1)))
 _Static_assert(IS_POWER_OF_TWO(MAX_CPUS) && IS_POWER_OF_TWO(MAX_LLCS), "masks of indices");
+_Static_assert(IS_POWER_OF_TWO(MAX_SHARDS) && MAX_SHARDS >= 64, "masks of indices");
 _Static_assert(IS_POWER_OF_TWO(MAX_NICS) && MAX_NICS <= 64, "cpu_plan.nics_local is a u64");
 _Static_assert(IS_POWER_OF_TWO(MAX_GROUPS) && MAX_GROUPS >= 64, "masks of indices");
 _Static_assert(MAX_POOLS <= 64, "cpu_pools.pools is a u64");
@@ -117,6 +120,7 @@ struct peer_prefix {
 struct cpu_plan {
 	u64 nics_local; /* bit n: this CPU is NIC-local to NIC n of the plan */
 	u32 llc;	/* index of its last-level cache */
+	u32 shard;	/* index of its shard: the CPUs that share a queue (shards.bpf.h) */
 	u32 core;	/* lowest CPU number of its core */
 	u32 node;	/* number of its NUMA node, ~0 if unknown */
 	bool online;	/* if not, nothing is known of the CPU and the rest is zero */
@@ -146,7 +150,7 @@ enum steer_counter {
 	CNT_NONE_QUEUED,       /* ... had to queue */
 	CNT_POOL,	       /* a thread woke in the pool that its policy names */
 	CNT_PREEMPT,	       /* a wake-up preempted a thread with less right to the CPU */
-	CNT_STEAL,	       /* a CPU took work queued at another cache */
+	CNT_STEAL,	       /* a CPU took work queued in another shard */
 	CNT_RESCUE,	       /* a thread that waited over lend_after_ns got an idle CPU */
 	CNT_KTHREAD,	       /* a per-CPU kthread ran ahead of everything */
 	CNT_HINT,	       /* a CPU was told to run faster or slower */

@@ -21,13 +21,13 @@
 /* Where short-flow threads run for longer than this at a time, nothing is over soon. */
 #define NEAR_RUN_NS (50 * 1000)
 
-/* Does @cpu run a short-flow thread that is done soon, while none waits for its cache? */
+/* Does @cpu run a short-flow thread that is done soon, while none waits in its shard? */
 static bool is_done_soon(s32 cpu, u64 now)
 {
 	const struct cpu_state *state = state_of(cpu);
 
 	return state->class == CLASS_SHORT && now < state->started_ns + NEAR_RUN_NS &&
-	       !scx_bpf_dsq_nr_queued(DSQ_LLC | llc_of(cpu));
+	       !scx_bpf_dsq_nr_queued(DSQ_SHARD | shard_of(cpu));
 }
 
 /*

@@ -171,14 +171,14 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 
 	note_waits_as(&s);
-	if (q.dsq < DSQ_LLC) {
+	if (q.dsq < DSQ_SHARD) {
 		if (q.cpu != cpu || own_may_wait(cpu, s.now))
 			lift_clock(q.cpu);
 		note_enqueued(q.cpu, cpu, s.now);
 		set_cpu_clock(p, s.task, q.cpu);
 	} else {
 		if (q.dsq < DSQ_POOL)
-			note_shared(llc_of(q.cpu), s.now);
+			note_shared(shard_of(q.cpu), s.now);
 		set_clock(p, s.task, clock_of_queue(q.dsq, q.cpu));
 		limit_lag(p, s.task);
 	}
@@ -239,7 +239,7 @@ void BPF_STRUCT_OPS(steer_tick, struct task_struct *p)
 	hint_performance(cpu, state, s.now);
 	look_for_crowd(cpu, state, s.now);
 	rescue_from(DSQ_CPU | cpu, cpu, s.now);
-	rescue_from(DSQ_LLC | llc_of(cpu), cpu, s.now);
+	rescue_from(DSQ_SHARD | shard_of(cpu), cpu, s.now);
 	if (s.policy->pool)
 		rescue_from(DSQ_POOL | s.policy->pool, cpu, s.now);
 }
@@ -302,11 +302,11 @@ int BPF_PROG(cpu_taken, bool preempt, struct task_struct *prev, struct task_stru
 void BPF_STRUCT_OPS(steer_enable, struct task_struct *p)
 {
 	struct task_ctx *task = ctx_of(p);
-	u32 llc = llc_of(scx_bpf_task_cpu(p));
+	u32 shard = shard_of(scx_bpf_task_cpu(p));
 
-	scx_bpf_task_set_dsq_vtime(p, clock_at(llc)->vtime);
+	scx_bpf_task_set_dsq_vtime(p, clock_at(shard)->vtime);
 	if (task) {
-		note_clock(task, llc);
+		note_clock(task, shard);
 		forget_decision(task);
 	}
 }

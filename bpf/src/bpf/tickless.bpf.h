@@ -35,7 +35,7 @@ static bool waits_for(s32 cpu)
 
 	if (scx_bpf_dsq_nr_queued(DSQ_CPU | cpu))
 		return true;
-	if (!is_exclusive(cpu) && scx_bpf_dsq_nr_queued(DSQ_LLC | llc_of(cpu)))
+	if (!is_exclusive(cpu) && scx_bpf_dsq_nr_queued(DSQ_SHARD | shard_of(cpu)))
 		return true;
 	bpf_for (pool, 1, nr_pools + 1)
 		if (is_in_pool(cpu, pool) && scx_bpf_dsq_nr_queued(DSQ_POOL | pool))

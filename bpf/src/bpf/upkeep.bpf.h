@@ -8,7 +8,7 @@
 
 #include <scx/common.bpf.h>
 #include "ground/affinity.bpf.h"
-#include "ground/caches.bpf.h"
+#include "ground/shards.bpf.h"
 #include "ground/context.bpf.h"
 #include "ground/idle.bpf.h"
 #include "ground/now.bpf.h"
@@ -28,7 +28,7 @@
 
 /* How long a thread waits in a pool's queue before it is moved to the queue of one CPU. */
 #define POOL_WAIT_NS (100 * 1000 * 1000ULL)
-/* How long a thread waits under a cache before it counts as stranded there. */
+/* How long a thread waits in a shard before it counts as stranded there. */
 #define STRANDED_NS (1000 * 1000 * 1000ULL)
 
 /* Each timer has a twin, whose number is NR_TIMERS more. */
@@ -104,8 +104,8 @@ static void resettle(u64 now)
 }
 
 /*
- * Move threads that wait under a cache in vain: all CPUs that they may use have become exclusive,
- * or all those under this cache have. How long they wait tells the second.
+ * Move threads that wait in a shard in vain: all CPUs that they may use have become exclusive,
+ * or all those in this shard have. How long they wait tells the second.
  */
 static void resettle_under(u64 dsq, u64 now)
 {
@@ -191,7 +191,7 @@ static int refresh_limits(void *map, int *key, struct upkeep_timer *timer)
 static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 {
 	u64 now = timer_now();
-	s32 cpu, llc;
+	s32 cpu, shard;
 
 	/* to the verifier of 6.12, a timer may sleep as ops.init may */
 	bpf_rcu_read_lock();
@@ -208,8 +208,8 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 		tick_instead(cpu, now);
 	}
 	resettle(now);
-	bpf_for (llc, 0, nr_llcs)
-		resettle_under(DSQ_LLC | llc, now);
+	bpf_for (shard, 0, nr_shards)
+		resettle_under(DSQ_SHARD | shard, now);
 	rescue_all(now);
 	feed_starved(now);
 	bpf_rcu_read_unlock();

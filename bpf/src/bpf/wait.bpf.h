@@ -20,7 +20,7 @@ struct queue {
 	u64 dsq;
 	s32 cpu;
 	bool resumes; /* it goes on when the thread that preempted it is done */
-	bool near;    /* a CPU of this cache takes it soon: near.bpf.h */
+	bool near;    /* a CPU of this shard takes it soon: near.bpf.h */
 };
 
 /* Does another CPU of @cpu's block idle that @p may use? */
@@ -54,19 +54,19 @@ static bool resumes(const struct task_struct *p, const struct subject *s, s32 cp
 	       !neighbour_idles(p, cpu);
 }
 
-/* @p waits for @q's CPU and the others of its cache. */
-static void wait_under_cache(struct queue *q, struct task_struct *p, u64 now)
+/* @p waits for @q's CPU and the others of its shard. */
+static void wait_in_shard(struct queue *q, struct task_struct *p, u64 now)
 {
 	s32 cpu = waits_bound(p, q->cpu, now);
 
-	q->dsq = DSQ_LLC | llc_of(q->cpu);
+	q->dsq = DSQ_SHARD | shard_of(q->cpu);
 	if (cpu < 0)
 		return;
 	q->cpu = cpu;
 	q->dsq = DSQ_CPU | cpu;
 }
 
-/* Placement or affinity name one CPU, a policy names a pool; other threads wait for a cache. */
+/* Placement or affinity name one CPU, a policy names a pool; other threads wait in a shard. */
 static void choose_queue(struct queue *q, struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	q->cpu = -1;
@@ -93,14 +93,14 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 	}
 	q->cpu = any_free(p, cpu, s->now);
 	if (q->cpu >= 0) {
-		wait_under_cache(q, p, s->now);
+		wait_in_shard(q, p, s->now);
 		return;
 	}
-	/* all CPUs that it may use are claimed: unless it is short, those under the cache serve it
+	/* all CPUs that it may use are claimed: unless it is short, those in the shard serve it
 	 */
 	q->cpu = any_shared(p, cpu);
 	if (q->cpu >= 0 && s->class != CLASS_SHORT) {
-		q->dsq = DSQ_LLC | llc_of(q->cpu);
+		q->dsq = DSQ_SHARD | shard_of(q->cpu);
 		return;
 	}
 	if (q->cpu < 0)
@@ -115,8 +115,8 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 
 	if (q->dsq >= DSQ_POOL) {
 		idle = pick_idle_in_pool(p, s->policy->pool, q->cpu);
-	} else if (q->dsq >= DSQ_LLC) {
-		note_waiting(llc_of(q->cpu), s->now);
+	} else if (q->dsq >= DSQ_SHARD) {
+		note_waiting(shard_of(q->cpu), s->now);
 		if (!q->near)
 			idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0, s->now)
 						       : pick_shared_idle(p, q->cpu);

@@ -176,7 +176,7 @@ static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wak
 	if (pinned || by_own_queue)
 		set_cpu_clock(p, task, cpu);
 	else
-		set_clock(p, task, llc_of(cpu));
+		set_clock(p, task, shard_of(cpu));
 	if (by_own_queue) {
 		note_own(cpu);
 		scx_bpf_dsq_insert_vtime(p, DSQ_CPU | cpu, place_settings.slice_ns,

@@ -32,7 +32,7 @@ pub(super) const DECISIONS: [Row; 27] = [
     ("none_lent", "lent", Some("none"), ""),
     ("pool", "wakeups_pool", None, "Wake-ups in a pool that a policy names"),
     ("preempted", "preempted", None, "Threads preempted for one that takes precedence on the CPU"),
-    ("stolen", "stolen", None, "Threads taken from the queue of another cache"),
+    ("stolen", "stolen", None, "Threads taken from the queue of other CPUs"),
     ("rescued", "rescued", None, "Threads that got an idle CPU because they had waited too long"),
     ("kthreads", "kthreads", None, "Per-CPU kthreads that ran ahead of everything else"),
     (

@@ -50,6 +50,7 @@ fn answer() -> Answer {
         programs: Vec::new(),
         cpus: 4,
         caches: 2,
+        queues: 2,
         nics: vec![nic("eth\"0\"", Steering::Follows), nic("eth1", Steering::Unknown)],
         reserved_cpus: "3".into(),
         limits: crate::limits::LimitsStatus::default(),

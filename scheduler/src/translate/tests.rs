@@ -12,6 +12,7 @@ use super::*;
 fn machine(cpus: u32, llcs: u32, nics: u32) -> Plan {
     let place = |cpu: u32| CpuPlace {
         llc: cpu.saturating_sub(cpus - llcs),
+        shard: cpu.saturating_sub(cpus - llcs),
         core: cpu,
         node: None,
         nics_local: if cpu == cpus - 1 { (0..nics).collect() } else { Vec::new() },
@@ -25,6 +26,7 @@ fn machine(cpus: u32, llcs: u32, nics: u32) -> Plan {
     Plan {
         cpus: (0..cpus).map(|cpu| (cpu, place(cpu))).collect(),
         nr_llcs: llcs,
+        nr_shards: llcs,
         nics: (0..nics).map(nic).collect(),
     }
 }
@@ -50,6 +52,7 @@ fn the_largest_machine_fits() {
     assert_eq!(tables.cpus.len() as u32, limits_MAX_CPUS);
     let last = tables.cpus.last().unwrap();
     assert_eq!((last.core, last.llc), (limits_MAX_CPUS - 1, limits_MAX_LLCS - 1));
+    assert_eq!(last.shard, limits_MAX_SHARDS - 1);
     assert_eq!((last.nics_local, last.node), (u64::MAX, u32::MAX));
     assert_eq!(tables.cpus[0].nics_local, 0);
 }
@@ -70,6 +73,11 @@ fn a_machine_beyond_a_limit_is_refused_with_what_helps() {
             "this machine has 257 last-level caches; \
              this build of scx_steer supports 256: {raise}"
         )
+    );
+    assert_eq!(
+        refusal(&machine(cpus, 1, 1).divided(2)),
+        "this machine has 512 queues; this build of scx_steer supports 256: \
+         let more CPUs share one (--queue-cpus)"
     );
     assert_eq!(
         refusal(&machine(cpus, llcs, nics + 1)),

@@ -16,7 +16,7 @@ struct cpu_state {
 	u64 started_ns;	    /* when the slice began: clock.bpf.h */
 	u64 busy_ns;	    /* CPU time of threads that make load: cpu.bpf.h */
 	u64 short_ns;	    /* CPU time of other short-flow threads: cpu.bpf.h */
-	u64 crowd_dsq;	    /* a more crowded queue of another cache, or 0: balance.bpf.h */
+	u64 crowd_dsq;	    /* a more crowded queue of another shard, or 0: balance.bpf.h */
 	u64 balance_ns;	    /* when crowds are next looked for: balance.bpf.h */
 	u32 clock;	    /* the clock that tells `vtime_ns`: clock.bpf.h */
 	u32 weight_1024ths; /* of the running thread; of nice 0: 2^20: charge.bpf.h */

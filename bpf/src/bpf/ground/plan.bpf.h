@@ -38,4 +38,9 @@ static __always_inline u32 llc_of(s32 cpu)
 	return plan_of(cpu)->llc & (MAX_LLCS - 1);
 }
 
+static __always_inline u32 shard_of(s32 cpu)
+{
+	return plan_of(cpu)->shard & (MAX_SHARDS - 1);
+}
+
 #endif /* __STEER_PLAN_BPF_H */

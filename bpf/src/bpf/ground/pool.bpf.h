@@ -17,7 +17,7 @@ u32 nr_pools;
 
 struct pool {
 	struct bpf_cpumask __kptr *cpus;
-	u32 llc; /* the cache of its first CPU; that clock orders the threads of the pool */
+	u32 shard; /* the shard of its first CPU; that clock orders the threads of the pool */
 };
 
 struct {
@@ -42,13 +42,13 @@ static __always_inline bool is_in_pool(s32 cpu, u8 pool)
 	return cpu >= 0 && pool && cpu_pools[slot(cpu)].pools >> (pool - 1) & 1;
 }
 
-/* The cache whose clock orders the threads of @pool. */
+/* The shard whose clock orders the threads of @pool. */
 static u32 pool_clock(u32 pool)
 {
 	u32 index = pool - 1;
 	struct pool *found = bpf_map_lookup_elem(&pools, &index);
 
-	return found ? found->llc : 0;
+	return found ? found->shard : 0;
 }
 
 /* An idle CPU of @pool that @p may use. Takes it out of the idle set; < 0 if there is none. */

@@ -66,7 +66,7 @@ static s32 stage_mask(u32 pool)
 		return -ENOMEM;
 	found = bpf_map_lookup_elem(&staged_masks, &pool);
 	if (found) {
-		found->llc = llc_of(bpf_cpumask_first(cast_mask(mask)));
+		found->shard = shard_of(bpf_cpumask_first(cast_mask(mask)));
 		mask = bpf_kptr_xchg(&found->cpus, mask);
 	}
 	if (mask)
@@ -107,7 +107,7 @@ static void commit_mask(u32 pool)
 	} else {
 		to = bpf_map_lookup_elem(&pools, &index);
 		if (to) {
-			to->llc = from->llc;
+			to->shard = from->shard;
 			mask = bpf_kptr_xchg(&to->cpus, mask);
 		}
 	}

@@ -68,7 +68,7 @@ static __always_inline bool is_reserved(s32 cpu)
 
 static __always_inline struct llc_use *llc_use_of(s32 cpu)
 {
-	return &llc_uses[plan_of(cpu)->llc & (MAX_LLCS - 1)];
+	return &llc_uses[llc_of(cpu)];
 }
 
 /* Long-flow threads on the core of @cpu. */

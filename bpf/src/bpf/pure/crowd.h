@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Crowds: how much weight do the CPUs under a cache carry? The clock tells: where threads of more
+ * Crowds: how much weight do the CPUs in a shard carry? The clock tells: where threads of more
  * weight share the CPUs, virtual time passes more slowly. Pure, like flow.h.
  */
 #ifndef __STEER_CROWD_H
@@ -8,12 +8,12 @@
 
 #include "intf.h"
 
-/* No cache counts as more crowded: 11 threads of nice -20 per CPU. */
+/* No shard counts as more crowded: 11 threads of nice -20 per CPU. */
 #define MOST_CROWD (1ULL << 20)
 
 /*
  * Weight per CPU (of nice 0: 1024) where each CPU was in use for @used_ns, while @passed_ns of
- * virtual time passed. A cache that idled carries nothing, however little virtual time passed.
+ * virtual time passed. A shard that idled carries nothing, however little virtual time passed.
  */
 static inline u64 crowd_of(u64 used_ns, u64 passed_ns)
 {
@@ -23,7 +23,7 @@ static inline u64 crowd_of(u64 used_ns, u64 passed_ns)
 }
 
 /*
- * Is another cache, with @weight per CPU, so much more crowded than this one, with @own_weight,
+ * Is another shard, with @weight per CPU, so much more crowded than this one, with @own_weight,
  * that taking a thread of @thread_weight does not reverse the imbalance?
  */
 static inline bool is_more_crowded(u64 weight, u64 own_weight, u32 own_cpus, u64 thread_weight)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Virtual time: CPU time divided by weight, told by one clock per last-level cache. When a thread
- * begins to run, the clock advances to that thread's virtual time; it never goes back. Pure, like
- * flow.h.
+ * Virtual time: CPU time divided by weight, told by one clock per shard. When a thread begins to
+ * run, the clock advances to that thread's virtual time; it never goes back. Pure, like flow.h.
  */
 #ifndef __STEER_VTIME_H
 #define __STEER_VTIME_H
@@ -32,8 +31,8 @@ static inline u64 vtime_by(u64 vtime, u64 from, u64 to, u64 most)
 
 /*
  * The virtual time of a thread that begins to wait, by a clock that shows @now. It may catch up by
- * one slice. With more, threads of a CPU that had less time than others under the cache would
- * starve the threads that come later.
+ * one slice. With more, threads of a CPU that had less time than others in the shard would starve
+ * the threads that come later.
  */
 static inline u64 vtime_limited(u64 vtime, u64 now, u64 slice_ns)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Clocks tell the virtual time of threads. There is one per last-level cache, and one per CPU for
- * the threads in that CPU's own queue. A thread goes by the clock of the queue where it last
- * waited, or of the cache under which it woke. It keeps that clock while a CPU of another cache
- * runs it: it competes with the threads of the queue where it waited.
+ * Clocks tell the virtual time of threads. There is one per shard, and one per CPU for the threads
+ * in that CPU's own queue. A thread goes by the clock of the queue where it last waited, or of the
+ * shard in which it woke. It keeps that clock while a CPU of another shard runs it: it competes
+ * with the threads of the queue where it waited.
  *
- * A CPU's clock is the cache's, less a lift. Threads that may use one crowded CPU only get less CPU
- * time than others under the cache, so they fall behind the cache's clock. Then the lift grows, and
+ * A CPU's clock is the shard's, less a lift. Threads that may use one crowded CPU only get less CPU
+ * time than others in the shard, so they fall behind the shard's clock. Then the lift grows, and
  * brings all threads of the queue nearer to that clock: the one furthest behind is a slice behind,
  * as any other thread that lacked CPU time (vtime_limited). What they owe each other stays, and so
  * their weights hold, and a thread that comes from elsewhere does not wait until they have caught
- * up. The other way round, a long-flow thread alone on a claimed core gets ahead of the cache's
+ * up. The other way round, a long-flow thread alone on a claimed core gets ahead of the shard's
  * clock while only short-flow threads wait there. The lift shrinks then: it does not pay for that
  * later.
  *
- * While threads wait in the cache's queue, only they advance the cache's clock. A thread of little
+ * While threads wait in the shard's queue, only they advance the shard's clock. A thread of little
  * weight with a CPU to itself would drag it along, and what the others are owed would be lost to
  * vtime_limited().
  */
@@ -28,18 +28,18 @@
 #include "pure/vtime.h"
 #include "pure/weight.h"
 
-/* Number of a clock: that of the cache, or this and the number of the CPU. */
+/* Number of a clock: that of the shard, or this and the number of the CPU. */
 #define CLOCK_CPU MAX_CPUS
 #define NR_CLOCKS (2 * MAX_CPUS)
-_Static_assert(MAX_LLCS <= CLOCK_CPU, "caches and CPUs share the numbers of clocks");
+_Static_assert(MAX_SHARDS <= CLOCK_CPU, "shards and CPUs share the numbers of clocks");
 
-/* Threads share a cache's CPUs for this long after one waited in the cache's queue. */
+/* Threads share a shard's CPUs for this long after one waited in the shard's queue. */
 #define SHARED_NS (20 * 1000 * 1000ULL)
 
 static struct clock {
 	u64 vtime;     /* of the thread that is furthest ahead of those that began to run */
-	u64 lift;      /* the cache's clock, less this one; 0 for a cache's own */
-	u64 shared_ns; /* when a thread was last queued here, if this is a cache's clock */
+	u64 lift;      /* the shard's clock, less this one; 0 for a shard's own */
+	u64 shared_ns; /* when a thread was last queued here, if this is a shard's clock */
 } __attribute__((aligned(64))) clocks[NR_CLOCKS];
 
 static __always_inline struct clock *clock_at(u32 number)
@@ -49,13 +49,13 @@ static __always_inline struct clock *clock_at(u32 number)
 	return &clocks[number & (NR_CLOCKS - 1)];
 }
 
-/* The number of the clock of the cache to which clock @number belongs. */
-static __always_inline u32 cache_clock(u32 number)
+/* The number of the clock of the shard to which clock @number belongs. */
+static __always_inline u32 shard_clock(u32 number)
 {
-	return number < CLOCK_CPU ? number : llc_of(number - CLOCK_CPU);
+	return number < CLOCK_CPU ? number : shard_of(number - CLOCK_CPU);
 }
 
-/* @vtime is told by clock @number; tell it by that of the cache. */
+/* @vtime is told by clock @number; tell it by that of the shard. */
 static __always_inline u64 lifted(u64 vtime, u32 number)
 {
 	return vtime + clock_at(number)->lift;
@@ -69,16 +69,16 @@ static __always_inline u64 most_lag_of(u32 weight_1024ths)
 
 /*
  * @vtime is told by clock @from; tell it by clock @to. It stays within MOST_LAG of the clock also
- * under the same cache: a long-flow thread that had its core to itself, and was ahead by much, does
+ * in the same shard: a long-flow thread that had its core to itself, and was ahead by much, does
  * not wait for long among others once its flow has ended. Global, so that the verifier walks it
  * once and not for each caller.
  */
 __weak __noinline u64 vtime_between(u64 vtime, u32 from, u32 to, u32 weight_1024ths)
 {
-	u32 from_cache = cache_clock(from), to_cache = cache_clock(to);
+	u32 from_shard = shard_clock(from), to_shard = shard_clock(to);
 
-	vtime = vtime_by(lifted(vtime, from), clock_at(from_cache)->vtime,
-			 clock_at(to_cache)->vtime, most_lag_of(weight_1024ths));
+	vtime = vtime_by(lifted(vtime, from), clock_at(from_shard)->vtime,
+			 clock_at(to_shard)->vtime, most_lag_of(weight_1024ths));
 	return vtime - clock_at(to)->lift;
 }
 
@@ -94,13 +94,13 @@ static __always_inline u64 vtime_at(const struct task_struct *p, const struct ta
 }
 
 /*
- * @vtime is told by clock @from; tell it by that of the cache @llc, to compare threads. Unlike
+ * @vtime is told by clock @from; tell it by that of @shard, to compare threads. Unlike
  * vtime_by() this has no bound: a thread that has waited longest must not tie with one that just
  * came.
  */
-static __always_inline u64 vtime_told_by(u32 llc, u64 vtime, u32 from)
+static __always_inline u64 vtime_told_by(u32 shard, u64 vtime, u32 from)
 {
-	return lifted(vtime, from) + clock_at(llc)->vtime - clock_at(cache_clock(from))->vtime;
+	return lifted(vtime, from) + clock_at(shard)->vtime - clock_at(shard_clock(from))->vtime;
 }
 
 /* From now on, clock @number tells the thread's virtual time, which the caller has set. */
@@ -119,13 +119,13 @@ static void set_clock(struct task_struct *p, struct task_ctx *task, u32 number)
 }
 
 /*
- * Lift the clock of @cpu's queue, so that @vtime, told by it, is near the cache's clock: a slice
+ * Lift the clock of @cpu's queue, so that @vtime, told by it, is near the shard's clock: a slice
  * behind at most, or MOST_LAG ahead. Global, as vtime_between().
  */
 __weak __noinline int lift_clock_near(s32 cpu, u64 vtime, u32 weight_1024ths)
 {
 	struct clock *own = clock_at(CLOCK_CPU | slot(cpu));
-	s64 ahead = vtime + own->lift - clock_at(llc_of(cpu))->vtime,
+	s64 ahead = vtime + own->lift - clock_at(shard_of(cpu))->vtime,
 	    least = -(s64)place_settings.slice_ns, most = most_lag_of(weight_1024ths);
 
 	if (ahead < least)
@@ -135,20 +135,20 @@ __weak __noinline int lift_clock_near(s32 cpu, u64 vtime, u32 weight_1024ths)
 	return 0;
 }
 
-/* Lift the clock of @cpu's queue for @p, so that it competes with the threads of the cache. */
+/* Lift the clock of @cpu's queue for @p, so that it competes with the threads of the shard. */
 static __always_inline void lift_clock_for(s32 cpu, const struct task_struct *p,
 					   const struct task_ctx *task)
 {
 	lift_clock_near(cpu, p->scx.dsq_vtime, task ? task->weight_1024ths : 0);
 }
 
-/* The time that clock @number shows. A CPU's shows no more than its cache's. */
+/* The time that clock @number shows. A CPU's shows no more than its shard's. */
 static u64 clock_time(u32 number)
 {
 	const struct clock *own = clock_at(number);
-	u64 cache = clock_at(cache_clock(number))->vtime - own->lift;
+	u64 of_shard = clock_at(shard_clock(number))->vtime - own->lift;
 
-	return time_before(own->vtime, cache) ? own->vtime : cache;
+	return time_before(own->vtime, of_shard) ? own->vtime : of_shard;
 }
 
 /* By the clock of @cpu's queue: a virtual time before that of all threads which @cpu serves. */
@@ -157,10 +157,10 @@ static u64 first_vtime(s32 cpu)
 	return clock_time(CLOCK_CPU | slot(cpu)) - 2 * place_settings.slice_ns;
 }
 
-/* A thread is queued at a cache. */
-static __always_inline void note_shared(u32 llc, u64 now)
+/* A thread is queued in a shard. */
+static __always_inline void note_shared(u32 shard, u64 now)
 {
-	clock_at(llc)->shared_ns = now;
+	clock_at(shard)->shared_ns = now;
 }
 
 /* However long @p slept or lacked CPU time, it is behind its clock by one slice at most. */
@@ -189,12 +189,12 @@ static __always_inline void note_paid(struct cpu_state *state, const struct task
 	state->started_ns = now;
 }
 
-/* Clock @number advances to @vtime, and so does the cache's if no other threads share its CPUs. */
+/* Clock @number advances to @vtime, and so does the shard's if no other threads share its CPUs. */
 static void advance_clocks(u32 number, u64 vtime, u64 now)
 {
 	advance_clock(number, vtime);
-	if (number >= CLOCK_CPU && now > clock_at(cache_clock(number))->shared_ns + SHARED_NS)
-		advance_clock(cache_clock(number), lifted(vtime, number));
+	if (number >= CLOCK_CPU && now > clock_at(shard_clock(number))->shared_ns + SHARED_NS)
+		advance_clock(shard_clock(number), lifted(vtime, number));
 }
 
 /* The virtual time of the thread on @state's CPU, which has @ran since it was last charged. */

@@ -4,7 +4,7 @@
  * wake-up would make six of them; most find nothing.
  *
  * A hint may say that a thread waits where none does. It never says that none waits where one does,
- * with one exception: a thread that goes to another CPU's queue, or to a cache's, arrives there
+ * with one exception: a thread that goes to another CPU's queue, or to a shard's, arrives there
  * only after the program has ended. So such a queue is looked at for SENT_NS after it was noted,
  * whatever the hint says. If it takes longer, which only a CPU of a virtual machine that is not
  * run can do, the timer finds the thread.
@@ -13,14 +13,14 @@
 #define __STEER_HINT_BPF_H
 
 #include <scx/common.bpf.h>
-#include "ground/caches.bpf.h"
+#include "ground/shards.bpf.h"
 #include "ground/cpu.bpf.h"
 
 /*
- * Queue numbers: kind | number of the CPU, cache, pool or cgroup. Pools count from 1. No CPU serves
+ * Queue numbers: kind | number of the CPU, shard, pool or cgroup. Pools count from 1. No CPU serves
  * the queue of a cgroup: its threads are throttled (limit.bpf.h).
  */
-enum { DSQ_CPU = 1 << 16, DSQ_LLC = 2 << 16, DSQ_POOL = 3 << 16, DSQ_GROUP = 4 << 16 };
+enum { DSQ_CPU = 1 << 16, DSQ_SHARD = 2 << 16, DSQ_POOL = 3 << 16, DSQ_GROUP = 4 << 16 };
 
 /* How long a thread may be on its way to a queue. */
 #define SENT_NS (1000 * 1000ULL)
@@ -75,71 +75,71 @@ static __always_inline bool own_may_wait(s32 cpu, u64 now)
 	return state->own_waiting;
 }
 
-/* One bit per cache: a thread may wait in its queue. Idle CPUs skip the other caches. */
-static u64 llcs_waiting[MAX_LLCS / 64];
+/* One bit per shard: a thread may wait in its queue. Idle CPUs skip the other shards. */
+static u64 shards_waiting[MAX_SHARDS / 64];
 
 /* When a thread was last sent there, to half of SENT_NS. */
 static struct sent {
 	u64 ns;
-} __attribute__((aligned(64))) llcs_sent[MAX_LLCS];
+} __attribute__((aligned(64))) shards_sent[MAX_SHARDS];
 
-static __always_inline u64 *waiting_word(u32 llc)
+static __always_inline u64 *waiting_word(u32 shard)
 {
-	return &llcs_waiting[llc / 64 & (MAX_LLCS / 64 - 1)];
+	return &shards_waiting[shard / 64 & (MAX_SHARDS / 64 - 1)];
 }
 
-static __always_inline u64 waiting_bit(u32 llc)
+static __always_inline u64 waiting_bit(u32 shard)
 {
-	return 1ULL << (llc & 63);
+	return 1ULL << (shard & 63);
 }
 
-static __always_inline bool may_wait(u32 llc)
+static __always_inline bool may_wait(u32 shard)
 {
-	return *waiting_word(llc) & waiting_bit(llc);
+	return *waiting_word(shard) & waiting_bit(shard);
 }
 
-static __always_inline struct sent *sent_to(u32 llc)
+static __always_inline struct sent *sent_to(u32 shard)
 {
-	return &llcs_sent[llc & (MAX_LLCS - 1)];
+	return &shards_sent[shard & (MAX_SHARDS - 1)];
 }
 
-/* Called when a thread is queued at @llc, before a CPU is woken for it. */
-static __always_inline void note_waiting(u32 llc, u64 now)
+/* Called when a thread is queued at @shard, before a CPU is woken for it. */
+static __always_inline void note_waiting(u32 shard, u64 now)
 {
-	struct sent *sent = sent_to(llc);
+	struct sent *sent = sent_to(shard);
 
 	if (now > sent->ns + SENT_NS / 2)
 		sent->ns = now;
-	if (!may_wait(llc))
-		__sync_fetch_and_or(waiting_word(llc), waiting_bit(llc));
+	if (!may_wait(shard))
+		__sync_fetch_and_or(waiting_word(shard), waiting_bit(shard));
 }
 
-/* Called when nothing was found at @llc. Keeps the bit if a thread came meanwhile. */
-static void note_empty(u32 llc, u64 now)
+/* Called when nothing was found at @shard. Keeps the bit if a thread came meanwhile. */
+static void note_empty(u32 shard, u64 now)
 {
-	__sync_fetch_and_and(waiting_word(llc), ~waiting_bit(llc));
-	if (scx_bpf_dsq_nr_queued(DSQ_LLC | llc))
-		note_waiting(llc, now);
+	__sync_fetch_and_and(waiting_word(shard), ~waiting_bit(shard));
+	if (scx_bpf_dsq_nr_queued(DSQ_SHARD | shard))
+		note_waiting(shard, now);
 }
 
-/* Does a thread wait at @llc? Called by the CPUs under it. */
-static bool waits_under(u32 llc, u64 now)
+/* Does a thread wait at @shard? Called by its CPUs. */
+static bool waits_in(u32 shard, u64 now)
 {
-	bool settled = now > sent_to(llc)->ns + 2 * SENT_NS;
+	bool settled = now > sent_to(shard)->ns + 2 * SENT_NS;
 
-	if (settled && !may_wait(llc))
+	if (settled && !may_wait(shard))
 		return false;
-	if (scx_bpf_dsq_nr_queued(DSQ_LLC | llc))
+	if (scx_bpf_dsq_nr_queued(DSQ_SHARD | shard))
 		return true;
 	if (settled)
-		note_empty(llc, now);
+		note_empty(shard, now);
 	return false;
 }
 
-/* May a thread wait at another cache than @llc? With more than 64 caches, it may. */
-static __always_inline bool may_wait_elsewhere(u32 llc)
+/* May a thread wait at another shard than @shard? With more than 64 shards, it may. */
+static __always_inline bool may_wait_elsewhere(u32 shard)
 {
-	return nr_llcs > 64 || llcs_waiting[0] & ~waiting_bit(llc);
+	return nr_shards > 64 || shards_waiting[0] & ~waiting_bit(shard);
 }
 
 #endif /* __STEER_HINT_BPF_H */

@@ -136,7 +136,7 @@ static void let_go(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct ta
 		   u32 number, u64 now)
 {
 	s32 cpu = scx_bpf_task_cpu(p), idle;
-	u32 other = throttled_by(p, task), llc;
+	u32 other = throttled_by(p, task), shard;
 	u64 dsq;
 
 	if (other == number)
@@ -146,16 +146,16 @@ static void let_go(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct ta
 		return;
 	}
 	cpu = allowed(p, cpu);
-	llc = llc_of(cpu);
-	dsq = is_pinned(p) || is_exclusive(cpu) ? DSQ_CPU | cpu : DSQ_LLC | llc;
-	if (dsq >= DSQ_LLC)
-		note_waiting(llc, now);
+	shard = shard_of(cpu);
+	dsq = is_pinned(p) || is_exclusive(cpu) ? DSQ_CPU | cpu : DSQ_SHARD | shard;
+	if (dsq >= DSQ_SHARD)
+		note_waiting(shard, now);
 	else
 		note_sent(cpu, now);
 	if (!requeue(it, p, task, dsq, cpu, vtime_at(p, task, clock_of_queue(dsq, cpu))))
 		return;
 	note_waits_since(task, now);
-	idle = dsq >= DSQ_LLC ? pick_any_idle(p, cpu) : cpu;
+	idle = dsq >= DSQ_SHARD ? pick_any_idle(p, cpu) : cpu;
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
 }

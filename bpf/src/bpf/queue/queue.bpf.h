@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Queues: one per CPU for threads that should run on this CPU only, one per pool that a policy
- * names, one per last-level cache for all other threads. Virtual time orders them all, so weights
- * hold across classes and no class starves another.
+ * names, one per shard for all other threads. Virtual time orders them all, so weights hold across
+ * classes and no class starves another.
  *
- * A CPU serves its own queue, its pools' and its cache's; it takes the thread that is furthest
- * behind. If all are empty, it serves other caches' queues. A claimed CPU passes over short-flow
- * threads in caches' queues, unless one has waited for too long.
+ * A CPU serves its own queue, its pools' and its shard's; it takes the thread that is furthest
+ * behind. If all are empty, it serves other shards' queues. A claimed CPU passes over short-flow
+ * threads in shards' queues, unless one has waited for too long.
  */
 #ifndef __STEER_QUEUE_BPF_H
 #define __STEER_QUEUE_BPF_H
 
 #include <scx/common.bpf.h>
 #include "ground/affinity.bpf.h"
-#include "ground/caches.bpf.h"
+#include "ground/shards.bpf.h"
 #include "ground/context.bpf.h"
 #include "ground/counters.bpf.h"
 #include "ground/pool.bpf.h"
@@ -36,7 +36,7 @@ static u32 clock_of_queue(u64 dsq, s32 cpu)
 	case DSQ_POOL:
 		return pool_clock(dsq & (DSQ_CPU - 1));
 	default:
-		return llc_of(cpu);
+		return shard_of(cpu);
 	}
 }
 
@@ -103,7 +103,7 @@ __weak __noinline u64 first_fitting(u64 dsq, s32 cpu)
 }
 
 /*
- * The virtual time of the first thread of @dsq that may run on @cpu, by the clock of @cpu's cache;
+ * The virtual time of the first thread of @dsq that may run on @cpu, by the clock of @cpu's shard;
  * ~0 if the queue is empty. If @dsq is the CPU's own, its clock is lifted first. Global, as
  * first_fitting().
  */
@@ -117,7 +117,7 @@ __weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
 	if (kind_of(dsq) == DSQ_CPU)
 		lift_clock_for(cpu, p, ctx_of(p));
 	vtime = may_run_on(p, cpu) ? p->scx.dsq_vtime : first_fitting(dsq, cpu);
-	return vtime_told_by(llc_of(cpu), vtime, clock_of_queue(dsq, cpu));
+	return vtime_told_by(shard_of(cpu), vtime, clock_of_queue(dsq, cpu));
 }
 
 /*
@@ -150,12 +150,12 @@ __weak __noinline bool take_fitting(s32 cpu, u64 dsq, bool claimed, u64 now)
 }
 
 /*
- * Take from @dsq, the queue of a cache. The kernel's search walks past all threads that may not run
- * here, under the queue's lock. At @cpu's own cache they are few (bound.bpf.h).
+ * Take from @dsq, the queue of a shard. The kernel's search walks past all threads that may not run
+ * here, under the queue's lock. At @cpu's own shard they are few (bound.bpf.h).
  */
 static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
 {
-	if (claimed || dsq != (DSQ_LLC | llc_of(cpu)))
+	if (claimed || dsq != (DSQ_SHARD | shard_of(cpu)))
 		return take_fitting(cpu, dsq, claimed, now);
 	return take(dsq);
 }
@@ -210,8 +210,8 @@ static bool take_from_own(s32 cpu)
 static bool take_own(s32 cpu, bool claimed, u64 now)
 {
 	bool mine = own_may_wait(cpu, now),
-	     waits = !is_exclusive(cpu) && waits_under(llc_of(cpu), now);
-	u64 own = mine ? DSQ_CPU | cpu : 0, shared = DSQ_LLC | llc_of(cpu);
+	     waits = !is_exclusive(cpu) && waits_in(shard_of(cpu), now);
+	u64 own = mine ? DSQ_CPU | cpu : 0, shared = DSQ_SHARD | shard_of(cpu);
 
 	if (cpu_pools[slot(cpu)].pools) {
 		own = first_with_pools(cpu, mine && scx_bpf_dsq_nr_queued(own) ? own : 0);
@@ -231,13 +231,13 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 /*
  * Is @p, which runs on @cpu, further behind than all threads in the queues that @cpu serves first?
  * If its clock is that of the CPU's own queue, it is lifted first, also for @p. So its virtual time
- * is told by the cache's only after that.
+ * is told by the shard's only after that.
  */
 static bool is_furthest_behind(const struct task_struct *p, const struct task_ctx *task, s32 cpu,
 			       u64 now)
 {
-	u64 own = own_may_wait(cpu, now) ? DSQ_CPU | cpu : 0, shared = DSQ_LLC | llc_of(cpu), head,
-	    vtime;
+	u64 own = own_may_wait(cpu, now) ? DSQ_CPU | cpu : 0, shared = DSQ_SHARD | shard_of(cpu),
+	    head, vtime;
 	u32 clock = state_of(cpu)->clock;
 
 	if (clock == (CLOCK_CPU | slot(cpu)))
@@ -247,29 +247,29 @@ static bool is_furthest_behind(const struct task_struct *p, const struct task_ct
 	if (cpu_pools[slot(cpu)].pools)
 		own = first_with_pools(cpu, own);
 	head = own ? head_vtime(own, cpu) : 0;
-	vtime = vtime_told_by(llc_of(cpu), p->scx.dsq_vtime, clock);
+	vtime = vtime_told_by(shard_of(cpu), p->scx.dsq_vtime, clock);
 	if (own && !time_before(vtime, head))
 		return false;
-	return is_exclusive(cpu) || !waits_under(llc_of(cpu), now) ||
+	return is_exclusive(cpu) || !waits_in(shard_of(cpu), now) ||
 	       time_before(vtime, head_vtime(shared, cpu));
 }
 
-/* Take work of other caches, for a CPU that has none of its own. */
+/* Take work of other shards, for a CPU that has none of its own. */
 static void take_foreign(s32 cpu, bool claimed, u64 now)
 {
-	u32 llc = llc_of(cpu), other, i;
+	u32 shard = shard_of(cpu), other, i;
 
-	if (is_exclusive(cpu) || !may_wait_elsewhere(llc))
+	if (is_exclusive(cpu) || !may_wait_elsewhere(shard))
 		return;
-	bpf_for (i, 1, nr_llcs) {
-		other = next_llc(llc, i);
+	bpf_for (i, 1, nr_shards) {
+		other = next_shard(shard, i);
 		if (!may_wait(other))
 			continue;
-		if (take_shared(cpu, DSQ_LLC | other, claimed, now)) {
+		if (take_shared(cpu, DSQ_SHARD | other, claimed, now)) {
 			count(CNT_STEAL);
 			return;
 		}
-		if (!scx_bpf_dsq_nr_queued(DSQ_LLC | other))
+		if (!scx_bpf_dsq_nr_queued(DSQ_SHARD | other))
 			note_empty(other, now);
 	}
 }
@@ -284,8 +284,8 @@ static s32 init_queues(void)
 		if (err)
 			return err;
 	}
-	bpf_for (i, 0, nr_llcs) {
-		err = scx_bpf_create_dsq(DSQ_LLC | i, -1);
+	bpf_for (i, 0, nr_shards) {
+		err = scx_bpf_create_dsq(DSQ_SHARD | i, -1);
 		if (err)
 			return err;
 	}

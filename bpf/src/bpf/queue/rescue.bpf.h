@@ -56,7 +56,7 @@ static void rescue_from(u64 dsq, s32 cpu, u64 now)
 		struct task_ctx *task = ctx_of(p);
 
 		if (task && now > task->queued_ns + place_settings.lend_after_ns)
-			idle = dsq < DSQ_LLC && task->queued_as == CLASS_LONG
+			idle = dsq < DSQ_SHARD && task->queued_as == CLASS_LONG
 				       ? pick_idle_on(p, plan_of(cpu)->node)
 				       : pick_any_idle(p, scx_bpf_task_cpu(p));
 		break;
@@ -83,11 +83,11 @@ static void rescue_all(u64 now)
 			note_sent(i, now);
 		rescue_from(DSQ_CPU | i, i, now);
 	}
-	bpf_for (i, 0, nr_llcs) {
+	bpf_for (i, 0, nr_shards) {
 		/* a CPU may have cleared the bit just before the thread was queued */
-		if (scx_bpf_dsq_nr_queued(DSQ_LLC | i))
+		if (scx_bpf_dsq_nr_queued(DSQ_SHARD | i))
 			note_waiting(i, now);
-		rescue_from(DSQ_LLC | i, -1, now);
+		rescue_from(DSQ_SHARD | i, -1, now);
 	}
 }
 

@@ -10,7 +10,7 @@
 
 #include <scx/common.bpf.h>
 #include "ground/affinity.bpf.h"
-#include "ground/caches.bpf.h"
+#include "ground/shards.bpf.h"
 #include "ground/context.bpf.h"
 #include "queue/clock.bpf.h"
 #include "queue/queue.bpf.h"
@@ -60,8 +60,8 @@ static void feed_starved(u64 now)
 	starved_look_ns = now + STARVED_LOOK_NS;
 	bpf_for (i, 0, scx_bpf_nr_cpu_ids())
 		feed(DSQ_CPU | i, now);
-	bpf_for (i, 0, nr_llcs)
-		feed(DSQ_LLC | i, now);
+	bpf_for (i, 0, nr_shards)
+		feed(DSQ_SHARD | i, now);
 	bpf_for (i, 1, MAX_POOLS + 1)
 		feed(DSQ_POOL | i, now);
 }

@@ -27,7 +27,7 @@ enum From {
 }
 use From::{File, Made};
 
-const SHAPES: [(&str, From); 17] = [
+const SHAPES: [(&str, From); 18] = [
     ("one_node_with_smt", File("one-node")),
     ("two_nodes", File("lab")),
     (
@@ -79,6 +79,10 @@ const SHAPES: [(&str, From); 17] = [
         ),
     ),
     (
+        "one_cache_with_several_queues",
+        Made("package:1 node:1 l3:1 core:42 pu:2(indexes=2*42:42*1)", &[("eth0", "Package", 0)]),
+    ),
+    (
         "more_than_256_cpus",
         Made(
             "package:2 node:4 l3:4 core:5 pu:2(indexes=2*160:160*1)",
@@ -114,16 +118,21 @@ fn every_shape_of_machine() {
 
 /// The placement on a machine, as text.
 fn placement(machine: &Machine) -> String {
-    let planned = Plan::new(machine);
+    let planned = Plan::new(machine).divided(Placement::default().queue_cpus);
     let tables = plan(&planned, &no_devices()).unwrap();
     let online: CpuSet =
         (0..).zip(&tables.cpus).filter(|(_, c)| c.online).map(|(n, _)| n).collect();
     let shape = Shape { cpus: &tables.cpus, online };
 
     let mut text = tree(machine).to_string().lines().next().unwrap().to_owned();
-    for llc in 0..tables.nr_llcs {
+    for llc in 0..planned.nr_llcs {
         let cpus = shape.among(|cpu| cpu.llc == llc);
         write!(text, "\ncache {llc}: {cpus}").unwrap();
+        let shards: BTreeSet<u32> = cpus.iter().map(|cpu| shape.at(cpu).shard).collect();
+        if shards.len() > 1 {
+            let lists = shards.iter().map(|it| shape.among(|cpu| cpu.shard == *it).to_string());
+            write!(text, ", queues {}", lists.collect::<Vec<_>>().join(" | ")).unwrap();
+        }
     }
     let mut homes: BTreeSet<u32> =
         shape.online.first().into_iter().chain(shape.online.last()).collect();
