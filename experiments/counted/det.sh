@@ -3,8 +3,9 @@
 # clock, which counts instructions, or for another program, so that the same seed gives the same
 # run. What was counted goes to the console, each part behind a line "@@name".
 # From the kernel's command line, through init: $seed, $scheduler (a program of /bin, default or
-# pinned), $workload (traffic, rpcs, overload, pipe or bound), $watchers (stats, metrics and top, with
-# commas between), $bpf_stats (anything: count what BPF programs cost).
+# pinned), $workload (traffic, rpcs, overload, pipe or bound), $cpus (the CPUs of the workload's
+# cpuset), $watchers (stats, metrics and top, with commas between), $bpf_stats (anything: count what
+# BPF programs cost).
 server=10.42.0.2
 long_rate=40Mbit
 state=/sys/kernel/sched_ext/state
@@ -24,6 +25,20 @@ await() { # await FILE TEXT: until the file holds the text
 		[ $turns -lt 600 ] || fail "$2 did not appear in $1"
 		sleep 0.1
 	done
+}
+
+# Runs a command in a cpuset, if there is one. Of the traffic, that is the server: the client is
+# another host, and the hogs are other programs.
+confined() { # confined COMMAND...
+	[ -n "$cpus" ] || {
+		"$@"
+		return
+	}
+	set=/sys/fs/cgroup/workload
+	echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir -p $set
+	echo $cpus >$set/cpuset.cpus
+	sh -c 'echo $$ >$0/cgroup.procs && exec "$@"' $set "$@"
 }
 
 spin() { # spin N: moves what follows against the timer ticks
@@ -108,7 +123,7 @@ traffic() { # traffic [CLIENT_OPTION]...
 	scx_steer observe --lead 4 --duration 4 --tail 60 --json >/tmp/observe 2>/tmp/observe.err &
 	observer=$!
 	await /tmp/observe.err observing
-	steer-bench server $(pins) >/tmp/server.out 2>/tmp/server.err &
+	confined steer-bench server $(pins) >/tmp/server.out 2>/tmp/server.err &
 	await /tmp/server.out ready
 	per_node=$(for node in $(nodes); do echo --cpus $(cat $node/cpulist); done)
 	steer-bench hog $per_node >/tmp/hog.out 2>/tmp/hog.err &
@@ -166,10 +181,10 @@ bound() {
 }
 
 bench() {
-	pinned=
-	[ $placement = any ] || pinned="taskset 1"
+	pinned= first=${cpus%%[-,]*}
+	[ $placement = any ] || pinned="taskset -c ${first:-0}"
 	echo "@@pipe/$placement/$round/$loops"
-	$pinned perf bench sched pipe --loop $loops 2>/tmp/perf.err || fail "perf failed"
+	confined $pinned perf bench sched pipe --loop $loops 2>/tmp/perf.err || fail "perf failed"
 }
 
 spin $((seed * 7919))

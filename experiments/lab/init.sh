@@ -27,6 +27,7 @@ for word in $(cat /proc/cmdline); do
 	lab.seed=*) export seed=${word#lab.seed=} ;;
 	lab.scheduler=*) export scheduler=${word#lab.scheduler=} ;;
 	lab.workload=*) export workload=${word#lab.workload=} ;;
+	lab.cpus=*) export cpus=${word#lab.cpus=} ;;
 	lab.bpf-stats=*) export bpf_stats=${word#lab.bpf-stats=} ;;
 	lab.watchers=*) export watchers=${word#lab.watchers=} ;;
 	esac

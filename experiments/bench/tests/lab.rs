@@ -126,7 +126,7 @@ fn a_tampered_kernel_is_refused() {
 
 #[test]
 fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
-    let refused: [(&[&str], &str); 12] = [
+    let refused: [(&[&str], &str); 14] = [
         (&["kernel", "fetch", "6.11"], "too old"),
         (&["kernel", "fetch", "newest"], "neither a kernel series"),
         (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
@@ -142,6 +142,8 @@ fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
         (&["lab", "test", "--nics", "each-node"], "lab test uses one NIC"),
         (&["det", "--nics", "each-node"], "the deterministic tier uses one NIC"),
         (&["det", "--scheduler", "pinned", "--workload", "pipe"], "a --workload with traffic"),
+        (&["det", "--cpus", "3-4"], "--cpus 3-4: the guest has CPUs 0-3"),
+        (&["det", "--scheduler", "pinned", "--cpus", "0"], "pinned chooses the CPUs itself"),
     ];
     for (arguments, message) in refused {
         let bench = Bench::new("flags");

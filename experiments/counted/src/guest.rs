@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use super::counted::Counted;
 use super::options::{DEFAULT, PINNED, RunOptions, Watcher, Workload};
 use super::{bpf_cost, pipe, traffic};
+use steer_ground::cpus::CpuList;
 use steer_ground::progress::Progress;
 use steer_ground::tool;
 use steer_ground::word::Word;
@@ -45,6 +46,7 @@ pub(super) struct Packed {
     shape: Shape,
     node_mib: u32,
     workload: Workload,
+    cpus: Option<CpuList>,
     scheduler: String,
     bpf_stats: bool,
     watchers: Vec<Watcher>,
@@ -63,6 +65,7 @@ impl Packed {
             "pinned puts long flows on the NIC's node and RPCs on another: choose a --workload with \
              traffic and a --shape with two nodes"
         );
+        check_cpus(options)?;
         let mut programs = options.guest.programs()?;
         if options.workload.is_pipe() {
             programs.push(tool::installed("perf", "run make setup")?);
@@ -83,6 +86,7 @@ impl Packed {
             shape: options.guest.shape,
             node_mib: options.guest.node_memory,
             workload: options.workload,
+            cpus: options.cpus.clone(),
             scheduler: options.scheduler.clone(),
             bpf_stats: options.bpf_stats,
             watchers: options.watchers.clone(),
@@ -124,8 +128,9 @@ impl Packed {
         let serial = rustix::fs::memfd_create("console", MemfdFlags::CLOEXEC)
             .context("making a file for the guest's console")?;
         let watchers: Vec<_> = self.watchers.iter().map(|watcher| watcher.word()).collect();
+        let cpus = self.cpus.as_ref().map_or_else(String::new, |cpus| format!(" lab.cpus={cpus}"));
         let mode = format!(
-            "det lab.seed={seed} lab.scheduler={} lab.workload={} lab.watchers={}{}",
+            "det lab.seed={seed} lab.scheduler={} lab.workload={} lab.watchers={}{cpus}{}",
             self.scheduler,
             self.workload.word(),
             watchers.join(","),
@@ -189,6 +194,15 @@ fn content(memory: OwnedFd) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     file.rewind().and_then(|()| file.read_to_end(&mut content)).context("reading a memory file")?;
     Ok(content)
+}
+
+/// The workload's cpuset has CPUs of the guest, and nothing else decides where threads may run.
+fn check_cpus(options: &RunOptions) -> Result<()> {
+    let Some(cpus) = &options.cpus else { return Ok(()) };
+    let last = options.guest.shape.cpus() - 1;
+    ensure!(cpus.iter().all(|cpu| cpu <= last), "--cpus {cpus}: the guest has CPUs 0-{last}");
+    ensure!(options.scheduler != PINNED, "pinned chooses the CPUs itself: leave out --cpus");
+    Ok(())
 }
 
 /// The scheduler is a word on the kernel's command line and a program in the guest's /bin.

@@ -1,5 +1,6 @@
 //! The options of a run of the deterministic tier.
 
+use steer_ground::cpus::CpuList;
 use steer_ground::word::Word;
 use steer_lab::guest::GuestOptions;
 
@@ -20,6 +21,8 @@ pub struct RunOptions {
     pub scheduler: String,
     /// What runs in the guest.
     pub workload: Workload,
+    /// The CPUs of the cpuset in which the workload runs; all if there is none.
+    pub cpus: Option<CpuList>,
     /// Whether to report also what each BPF program costs, from the kernel's bpf_stats.
     pub bpf_stats: bool,
     /// What watches the scheduler meanwhile.

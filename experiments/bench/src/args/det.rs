@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use steer_counted::{RunOptions, Watcher, Workload};
+use steer_ground::cpus::CpuList;
 use steer_ground::word::Word;
 use steer_lab::SCX_STEER;
 
@@ -69,6 +70,10 @@ pub(crate) struct RunArgs {
     /// What runs in the guest.
     #[arg(long, value_name = "NAME", value_parser = choice(workload), default_value = Workload::Traffic.word())]
     pub(crate) workload: Workload,
+    /// Run the workload in a cpuset with these CPUs, like 0-1,4. Of traffic, that is the server. On
+    /// one CPU, pipe uses the first of them.
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuList>,
     /// Also report what each BPF program costs: its runs, and the instructions per run, from the
     /// kernel's bpf_stats. Counting takes instructions, too, so the other figures differ from those
     /// of a run without it.
@@ -83,8 +88,8 @@ pub(crate) struct RunArgs {
 
 impl From<RunArgs> for RunOptions {
     fn from(args: RunArgs) -> Self {
-        let RunArgs { seed, scheduler, workload, bpf_stats, watchers, guest } = args;
-        Self { seed, scheduler, workload, bpf_stats, watchers, guest: guest.into() }
+        let RunArgs { seed, scheduler, workload, cpus, bpf_stats, watchers, guest } = args;
+        Self { seed, scheduler, workload, cpus, bpf_stats, watchers, guest: guest.into() }
     }
 }
 
