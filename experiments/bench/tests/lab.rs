@@ -175,7 +175,8 @@ fn without_qemu_the_network_goes_away_again() {
     }
     let scheduler = tools.path().join("scx_steer");
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_steer-bench"), &scheduler).unwrap();
-    let arguments = ["lab", "test", "--kernel-cache", cache.path().to_str().unwrap()];
+    let cache = cache.path().to_str().unwrap();
+    let arguments = ["lab", "test", "--clock", "real", "--kernel-cache", cache];
     bench
         .command(&arguments)
         .arg("--scx-steer")
@@ -347,7 +348,7 @@ fn where_irqs_move_threads_follow() {
 fn lab_test(bench: &Bench) -> Child {
     let scx_steer = PathBuf::from(env!("CARGO_BIN_EXE_steer-bench")).with_file_name("scx_steer");
     assert!(scx_steer.exists(), "build the whole workspace first, scx_steer is missing");
-    let mut command = bench.command(&["lab", "test", "--kernel-cache", KERNELS]);
+    let mut command = bench.command(&["lab", "test", "--clock", "real", "--kernel-cache", KERNELS]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

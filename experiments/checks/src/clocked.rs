@@ -24,7 +24,8 @@ const RATES: [(&str, &str); 2] = [("--long-rate", "10Mbit"), ("--rpc-rate", "500
 
 /// Runs the `all` checks that were asked for. Returns how many failed.
 pub(super) fn run(options: &TestOptions, all: usize, progress: &Progress) -> Result<usize> {
-    let record = fs::read_to_string(RECORD).with_context(|| format!("reading {RECORD}"))?;
+    let record = fs::read_to_string(RECORD)
+        .with_context(|| format!("reading {RECORD}: run this in the project's folder"))?;
     let files = [(RECORD, record.as_str())];
     let programs = options.guest.programs()?;
     let guest = |(number, group): (usize, &'static crate::Group)| Clocked {

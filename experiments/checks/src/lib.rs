@@ -71,7 +71,7 @@ pub struct TestOptions {
 /// A guest, from inside.
 #[derive(Debug, Clone)]
 pub struct Inside {
-    /// Its number among [`GUESTS`].
+    /// Its number among the guests of a run.
     pub number: usize,
     /// The network namespace from which clients reach it, if it has a NIC.
     pub net: Option<PathBuf>,
