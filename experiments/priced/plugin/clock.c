@@ -28,8 +28,6 @@ static bool booting = true;
 
 /* Timers closer than this share a quantum: the emulator's own resolution is a nanosecond. */
 #define LEAST_QUANTUM 100000
-/* Until the guest asks for the machine's prices, nothing is measured: fewer turns are faster. */
-#define BOOT_QUANTA 10
 
 int64_t cpu_time(unsigned int i)
 {
@@ -174,7 +172,7 @@ static bool begin_quantum(void)
 		return false;
 	if (low < committed)
 		low = committed;
-	end = low + (int64_t)run.quantum * (booting ? BOOT_QUANTA : 1);
+	end = low + (int64_t)run.quantum;
 	due = next_timer();
 	if (due >= 0 && due < end)
 		end = due > committed + LEAST_QUANTUM ? due : committed + LEAST_QUANTUM;

@@ -12,11 +12,13 @@ use steer_lab::shape::Shape;
 
 use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Task, shell_words};
-use crate::hardware::{Hardware, Network, Wire};
+use crate::hardware::{Hardware, Network, Pace, Wire};
 use crate::machine::Machine;
 
 const TEST: &str = include_str!("../clock/clock.sh");
 const MACHINE: &str = include_str!("../clock/machine.toml");
+/// As many instructions as in a guest with prices before these are on. Shorter turns cost more.
+const QUANTUM_NS: u64 = 50_000;
 /// Most MiB of memory of a node: three of them fit into the model.
 const NODE_MIB: u32 = 768;
 
@@ -75,7 +77,7 @@ impl Clocked<'_> {
             shape: self.shape,
             node_mib: self.node_mib.min(NODE_MIB),
             network: self.network.then_some(network),
-            boot_ps: machine.instruction_ps().round() as u64,
+            pace: Pace { boot_ps: machine.instruction_ps().round() as u64, quantum_ns: QUANTUM_NS },
             kernel_words: &self.kernel_words,
         };
         let clients: Vec<usize> = hardware.clients().collect();

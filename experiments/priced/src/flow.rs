@@ -10,7 +10,7 @@ use steer_lab::shape::Shape;
 
 use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Said, Task};
-use crate::hardware::{BOOT_PS, Hardware, NO_WATCHDOGS, Network, Wire};
+use crate::hardware::{Hardware, NO_WATCHDOGS, Network, Pace, Wire};
 use crate::machine::Machine;
 use crate::marks::{Cpu, MEASURED, Mark};
 
@@ -108,7 +108,7 @@ fn task<'a>(options: &FlowOptions, machine: &'a Machine, seed: u32, bench: &Benc
         shape: SHAPE,
         node_mib: NODE_MIB,
         network: Some(network),
-        boot_ps: BOOT_PS,
+        pace: Pace::PRICED,
         kernel_words: NO_WATCHDOGS,
     };
     let placements = PLACEMENTS.map(|(softirq, thread, _)| format!("{softirq}-{thread}"));

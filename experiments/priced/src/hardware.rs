@@ -20,8 +20,19 @@ const KERNEL_WORDS: &str = "console=ttyS0 loglevel=4 panic=-1 tsc=reliable tsc_e
 /// More words, for a guest with prices: the kernel's own watchdogs would only disturb it.
 pub(crate) const NO_WATCHDOGS: &str = "nowatchdog nmi_watchdog=0";
 
-/// Picoseconds per instruction until a guest's script asks for the machine's prices.
-pub(crate) const BOOT_PS: u64 = 1000;
+/// How a guest's time passes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    /// Picoseconds per instruction until the guest's script asks for the machine's prices.
+    pub(crate) boot_ps: u64,
+    /// How far CPUs may be apart.
+    pub(crate) quantum_ns: u64,
+}
+
+impl Pace {
+    /// That of a guest with prices.
+    pub(crate) const PRICED: Self = Self { boot_ps: 1000, quantum_ns: 5000 };
+}
 
 /// MiB of memory that the model can hold (`machine_fits` in `plugin/machine.c`).
 const MOST_MIB: usize = 2816;
@@ -69,8 +80,7 @@ pub(crate) struct Hardware<'a> {
     pub(crate) node_mib: u32,
     /// With a network, one more node drives its traffic.
     pub(crate) network: Option<Network>,
-    /// Picoseconds per instruction until the script asks for the machine's prices.
-    pub(crate) boot_ps: u64,
+    pub(crate) pace: Pace,
     /// More words for the kernel's command line.
     pub(crate) kernel_words: &'a str,
 }
@@ -135,7 +145,7 @@ impl Hardware<'_> {
         let clients: u64 = self.clients().map(|cpu| 1 << cpu).sum();
         let profile = files.profile.as_ref().map(|file| format!(",profile={}", path(file)));
         let plugin = format!(
-            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients},boot_ps={}{}",
+            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients},boot_ps={},quantum_ns={}{}",
             tools.plugin.display(),
             path(&files.prices),
             path(&files.marks),
@@ -143,7 +153,8 @@ impl Hardware<'_> {
             whole.cores,
             whole.threads,
             self.node_mib,
-            self.boot_ps,
+            self.pace.boot_ps,
+            self.pace.quantum_ns,
             profile.unwrap_or_default()
         );
         let flags = ["-plugin", "-kernel", "-initrd", "-append"].map(str::to_owned);
@@ -197,9 +208,8 @@ mod tests {
         let machine = Machine::parse(text, Path::new("epyc-7763.toml")).unwrap();
         let network = network.then_some(Network { queues: 4, steering: Wire::Hash });
         let shape = shape.parse().unwrap();
-        let (boot_ps, kernel_words) = (BOOT_PS, NO_WATCHDOGS);
-        let hardware =
-            Hardware { machine: &machine, shape, node_mib, network, boot_ps, kernel_words };
+        let (pace, kernel_words) = (Pace::PRICED, NO_WATCHDOGS);
+        let hardware = Hardware { machine: &machine, shape, node_mib, network, pace, kernel_words };
         hardware.check().map_or_else(|error| error.to_string(), |()| "held".to_owned())
     }
 

@@ -13,7 +13,7 @@ use steer_scenario::arm::Arm;
 use super::options::AbOptions;
 use crate::bench::Bench;
 use crate::guest::Task;
-use crate::hardware::{BOOT_PS, Hardware, NO_WATCHDOGS, Network, Wire};
+use crate::hardware::{Hardware, NO_WATCHDOGS, Network, Pace, Wire};
 use crate::machine::Machine;
 
 const TEST: &str = include_str!("../../guest/ab.sh");
@@ -75,7 +75,7 @@ pub(super) fn task<'a>(
         shape: options.shape,
         node_mib: NODE_MIB,
         network: Some(Network { queues, steering }),
-        boot_ps: BOOT_PS,
+        pace: Pace::PRICED,
         kernel_words: NO_WATCHDOGS,
     };
     // As the lab's wheel: the driver spreads interrupts over all CPUs, an operator pins them near.

@@ -12,7 +12,7 @@ use steer_lab::shape::Shape;
 
 use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Said, Task};
-use crate::hardware::{BOOT_PS, Hardware, NO_WATCHDOGS};
+use crate::hardware::{Hardware, NO_WATCHDOGS, Pace};
 use crate::machine::Machine;
 use checks::Check;
 use measured::Measured;
@@ -76,7 +76,7 @@ fn task<'a>(machine: &'a Machine, bench: &Bench) -> Task<'a> {
             shape: Shape { sockets: 2, cores: CORES, threads: 1 },
             node_mib: NODE_MIB,
             network: None,
-            boot_ps: BOOT_PS,
+            pace: Pace::PRICED,
             kernel_words: NO_WATCHDOGS,
         },
         test: TEST,
