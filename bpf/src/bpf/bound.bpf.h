@@ -27,7 +27,7 @@ struct {
 	__type(value, struct shard_cpus);
 } shard_cpus SEC(".maps");
 
-/* May @p use all CPUs under @shard? */
+/* May @p use all CPUs of @shard? */
 static bool covers(const struct task_struct *p, u32 shard)
 {
 	struct shard_cpus *cpus = bpf_map_lookup_elem(&shard_cpus, &shard);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::thread;
@@ -54,7 +55,7 @@ pub(crate) struct Guest {
     files: Files,
     started: Instant,
     /// Bytes of the console that [`Self::heard`] has passed on.
-    heard: usize,
+    heard: u64,
 }
 
 /// What a guest said until its end.
@@ -113,10 +114,14 @@ impl Guest {
     /// # Errors
     /// When the file in memory cannot be read.
     pub(crate) fn heard(&mut self) -> Result<Vec<String>> {
-        let text = content(&self.files.console)?;
-        let end = text.rfind('\n').map_or(0, |end| end + 1);
-        let new = text.get(self.heard..end).unwrap_or_default();
-        self.heard = end;
+        let console = self.files.console.try_clone().context("reading a memory file")?;
+        let console = File::from(console);
+        let length = console.metadata().context("reading a memory file")?.len();
+        let mut new = vec![0; length.saturating_sub(self.heard) as usize];
+        console.read_exact_at(&mut new, self.heard).context("reading a memory file")?;
+        new.truncate(new.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        self.heard += new.len() as u64;
+        let new = String::from_utf8_lossy(&new);
         Ok(new.lines().map(|line| line.trim_end().to_owned()).collect())
     }
 
