@@ -21,6 +21,8 @@ pub(crate) struct Mix {
     pub(crate) pause_ms: f64,
     /// A share may differ by this part of it from what the kernel's own scheduler gives.
     pub(crate) share: f64,
+    /// The groups' shares by weight, if they are expected instead of the kernel's scheduler's.
+    pub(crate) by_weight: Option<Vec<f64>>,
     /// Whether traffic passes the NIC at the same time.
     pub(crate) traffic: bool,
     /// The arguments of `steer-bench contend`.
@@ -40,6 +42,7 @@ struct Entry {
     pause_ms: f64,
     #[serde(default = "default_share")]
     share: f64,
+    by_weight: Option<Vec<f64>>,
     /// Measure the mix a second time, with traffic.
     #[serde(default)]
     also_with_traffic: bool,
@@ -92,14 +95,19 @@ impl Mix {
         let groups = groups.collect::<Result<Vec<Group>>>()?;
         ensure!(entry.seconds >= 2, "the window is too short: limits are judged over 2 s");
         ensure!(!groups.is_empty(), "it has no groups");
+        ensure!(
+            entry.by_weight.as_ref().is_none_or(|shares| shares.len() == groups.len()),
+            "by-weight needs a share for each group"
+        );
         let flags = |flag: &'static str, texts: &[String]| {
             texts.iter().flat_map(move |text| [flag.to_owned(), text.clone()]).collect::<Vec<_>>()
         };
         let mut arguments = flags("--cgroup", &entry.cgroups);
         arguments.extend(flags("--group", &entry.groups));
         let Entry { seconds, pause_ms, share, .. } = *entry;
-        let name = entry.name.clone();
-        Ok(Self { name, cgroups, groups, seconds, pause_ms, share, traffic: false, arguments })
+        let (name, by_weight) = (entry.name.clone(), entry.by_weight.clone());
+        let traffic = false;
+        Ok(Self { name, cgroups, groups, seconds, pause_ms, share, by_weight, traffic, arguments })
     }
 
     /// The command that measures it in the guest.
@@ -156,6 +164,7 @@ mod tests {
             ("groups = ['a']\ncgroups = ['a max=1']", "a: max=1: write a percentage"),
             ("groups = ['a']\nseconds = 1", "the window is too short"),
             ("groups = []", "it has no groups"),
+            ("groups = ['a', 'b']\nby-weight = [1.0]", "by-weight needs a share for each group"),
         ] {
             let text = format!("[[mix]]\nname = 'x'\npause-ms = 100\n{text}");
             let error = format!("{:#}", Mix::read(&text).unwrap_err());

@@ -25,7 +25,8 @@ pub(crate) fn table(outcomes: &[Outcome], name: &str) -> String {
     let table = style.lines(table, 1);
     let about = style.paragraph(&format!(
         "For groups: their share of the CPU time that all groups had, and the longest time that one \
-         of their threads waited under {name}. For cgroups with a limit, and for all groups \
+         of their threads waited under {name}. A ratio is to the kernel's own scheduler, or to the \
+         share by weight where that scheduler's varies. For cgroups with a limit, and for all groups \
          together: the CPUs in use."
     ));
     format!("{about}{table}{failed}")
@@ -33,10 +34,10 @@ pub(crate) fn table(outcomes: &[Outcome], name: &str) -> String {
 
 /// The rows of a mix: its name and whether it is kept, then a row per figure with what is broken.
 fn rows(judged: &Judged) -> Vec<[String; 7]> {
-    let row = |of: &str, default: f64, found: f64, pauses: [String; 2], broken: &[Broken]| {
-        let ratio = if default > 0.0 { format!("{:.2}", found / default) } else { UNKNOWN.into() };
+    let row = |of: &str, [default, wanted, found]: [f64; 3], pauses: [String; 2], broken: &[_]| {
+        let ratio = if wanted > 0.0 { format!("{:.2}", found / wanted) } else { UNKNOWN.into() };
         let [pause, allowed] = pauses;
-        let broken: Vec<_> = broken.iter().map(|broken| broken.word()).collect();
+        let broken: Vec<_> = broken.iter().map(|broken: &Broken| broken.word()).collect();
         let [default, found] = [default, found].map(|figure| format!("{figure:.4}"));
         [format!("  {of}"), default, found, ratio, pause, allowed, broken.join(", ")]
     };
@@ -46,14 +47,14 @@ fn rows(judged: &Judged) -> Vec<[String; 7]> {
     head[6] = if judged.kept() { "kept" } else { "BROKEN" }.to_owned();
     let shares = judged.shares.iter().map(|share| {
         let pauses = [share.pause_ms, share.allowed_pause_ms].map(|pause| format!("{pause:.0}"));
-        row(&share.group, share.default, share.found, pauses, &share.broken)
+        row(&share.group, [share.default, share.wanted, share.found], pauses, &share.broken)
     });
     let limits = judged.limits.iter().map(|limit| {
         let of = format!("{}, limit {:.2} CPUs", limit.cgroup, limit.quota + limit.burst);
-        row(&of, limit.default, limit.found, none(), &limit.broken)
+        row(&of, [limit.default, limit.default, limit.found], none(), &limit.broken)
     });
     let total = &judged.total;
-    let total = row("all, CPUs", total.default, total.found, none(), &total.broken);
+    let total = row("all, CPUs", [total.default, total.default, total.found], none(), &total.broken);
     [head].into_iter().chain(shares).chain(limits).chain([total]).collect()
 }
 #[cfg(test)]

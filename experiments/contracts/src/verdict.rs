@@ -108,6 +108,8 @@ pub(crate) struct Share {
     pub(crate) group: String,
     /// Under the kernel's own scheduler.
     pub(crate) default: f64,
+    /// What the other one should give: the same, or a share by weight.
+    pub(crate) wanted: f64,
     /// Under the other one.
     pub(crate) found: f64,
     /// Longest pauses in milliseconds.
@@ -153,21 +155,23 @@ fn share(mix: &Mix, group: usize, default: &[Sample], found: &[Sample]) -> Share
     let peers = peers(mix, group);
     let share = |samples: &[Sample]| middle(samples, |sample| sample.share(group, &peers));
     let pause = |samples: &[Sample]| middle(samples, |sample| sample.pauses_ms[group]);
-    let (expected, had) = (share(default), share(found));
+    let (kernels, had) = (share(default), share(found));
+    let wanted = mix.by_weight.as_ref().map_or(kernels, |shares| shares[group]);
     let of = middle(found, |sample| sample.used(&peers));
     let turn = TURN_S / f64::from(mix.seconds) / of;
-    let allowed = (mix.share + disturbed(mix, default)) * expected;
+    let allowed = (mix.share + disturbed(mix, default)) * wanted;
     let (default_pause_ms, pause_ms) = (pause(default), pause(found));
     let allowed_pause_ms = mix.pause_ms.max(PAUSE * default_pause_ms);
     Share {
         group: mix.groups[group].name.clone(),
-        default: expected,
+        default: kernels,
+        wanted,
         found: had,
         default_pause_ms,
         pause_ms,
         allowed_pause_ms,
         broken: unless([
-            (Broken::Share, (had - expected).abs() <= allowed.max(turn)),
+            (Broken::Share, (had - wanted).abs() <= allowed.max(turn)),
             (Broken::Pause, pause_ms <= allowed_pause_ms),
         ]),
     }

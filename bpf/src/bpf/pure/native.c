@@ -55,6 +55,11 @@ u64 native_vtime_limited(u64 vtime, u64 now, u64 slice_ns)
 	return vtime_limited(vtime, now, slice_ns);
 }
 
+u64 native_vtime_of_head(u64 vtime, u64 now, u64 slice_ns, s64 waited_ns)
+{
+	return vtime_of_head(vtime, now, slice_ns, waited_ns);
+}
+
 bool native_steering_is_fixed(const struct nic_steering *s)
 {
 	return steering_is_fixed(s);

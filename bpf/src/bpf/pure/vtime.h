@@ -41,4 +41,19 @@ static inline u64 vtime_limited(u64 vtime, u64 now, u64 slice_ns)
 	return (s64)(vtime - least) < 0 ? least : vtime;
 }
 
+/*
+ * The virtual time, by a clock that shows @now, by which the first thread of a queue is compared
+ * with that of another queue. Where a CPU is more crowded than others, all that wait for it fall
+ * behind, and vtime_limited() has forgiven them different debts. So of those that are a slice
+ * behind or more, the one that has waited longest counts as furthest behind.
+ */
+static inline u64 vtime_of_head(u64 vtime, u64 now, u64 slice_ns, s64 waited_ns)
+{
+	u64 least = now - slice_ns;
+
+	if ((s64)(vtime - least) > 0)
+		return vtime;
+	return least - (waited_ns > 0 ? waited_ns : 0);
+}
+
 #endif /* __STEER_VTIME_H */

@@ -82,12 +82,26 @@ static __always_inline bool requeue(struct bpf_iter_scx_dsq *it, struct task_str
 #define MOST_LOOKS 16
 
 /*
- * The virtual time, by @dsq's clock, of the first thread there that may run on @cpu; or one after
- * all others. Global, so that the verifier walks it once and not for each caller.
+ * The virtual time by which @p, the first thread of @dsq that may run on @cpu, is compared with
+ * those of other queues: by the clock of @cpu's shard.
  */
-__weak __noinline u64 first_fitting(u64 dsq, s32 cpu)
+static u64 vtime_as_head(struct task_struct *p, u64 dsq, s32 cpu, u64 now)
 {
-	u64 vtime = clock_at(clock_of_queue(dsq, cpu))->vtime + (1ULL << 62);
+	struct task_ctx *task = ctx_of(p);
+	u32 shard = shard_of(cpu);
+
+	return vtime_of_head(vtime_told_by(shard, p->scx.dsq_vtime, clock_of_queue(dsq, cpu)),
+			     clock_at(shard)->vtime, place_settings.slice_ns,
+			     task ? now - task->queued_ns : 0);
+}
+
+/*
+ * That of the first thread of @dsq that may run on @cpu; or one after all others. Global, so that
+ * the verifier walks it once and not for each caller.
+ */
+__weak __noinline u64 first_fitting(u64 dsq, s32 cpu, u64 now)
+{
+	u64 vtime = clock_at(shard_of(cpu))->vtime + (1ULL << 62);
 	struct task_struct *p;
 	u32 looked = 0;
 
@@ -96,28 +110,22 @@ __weak __noinline u64 first_fitting(u64 dsq, s32 cpu)
 			break;
 		if (!may_run_on(p, cpu))
 			continue;
-		vtime = p->scx.dsq_vtime;
+		vtime = vtime_as_head(p, dsq, cpu, now);
 		break;
 	}
 	return vtime;
 }
 
-/*
- * The virtual time of the first thread of @dsq that may run on @cpu, by the clock of @cpu's shard;
- * ~0 if the queue is empty. If @dsq is the CPU's own, its clock is lifted first. Global, as
- * first_fitting().
- */
-__weak __noinline u64 head_vtime(u64 dsq, s32 cpu)
+/* The same; ~0 if the queue is empty. If @dsq is the CPU's own, its clock is lifted first. */
+__weak __noinline u64 head_vtime(u64 dsq, s32 cpu, u64 now)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
-	u64 vtime;
 
 	if (!p)
 		return ~0ULL;
 	if (kind_of(dsq) == DSQ_CPU)
 		lift_clock_for(cpu, p, ctx_of(p));
-	vtime = may_run_on(p, cpu) ? p->scx.dsq_vtime : first_fitting(dsq, cpu);
-	return vtime_told_by(shard_of(cpu), vtime, clock_of_queue(dsq, cpu));
+	return may_run_on(p, cpu) ? vtime_as_head(p, dsq, cpu, now) : first_fitting(dsq, cpu, now);
 }
 
 /*
@@ -164,9 +172,9 @@ static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
  * Of @own, which may be 0, and the queues of the pools of @cpu: the queue with the thread that is
  * furthest behind. Global, as head_vtime().
  */
-__weak __noinline u64 first_with_pools(s32 cpu, u64 own)
+__weak __noinline u64 first_with_pools(s32 cpu, u64 own, u64 now)
 {
-	u64 best = own, vtime = own ? head_vtime(own, cpu) : 0, head;
+	u64 best = own, vtime = own ? head_vtime(own, cpu, now) : 0, head;
 	u32 pool;
 
 	bpf_for (pool, 1, nr_pools + 1) {
@@ -174,7 +182,7 @@ __weak __noinline u64 first_with_pools(s32 cpu, u64 own)
 
 		if (pool > MAX_POOLS || !is_in_pool(cpu, pool) || !scx_bpf_dsq_nr_queued(dsq))
 			continue;
-		head = head_vtime(dsq, cpu);
+		head = head_vtime(dsq, cpu, now);
 		if (!best || time_before(head, vtime)) {
 			best = dsq;
 			vtime = head;
@@ -214,10 +222,11 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 	u64 own = mine ? DSQ_CPU | cpu : 0, shared = DSQ_SHARD | shard_of(cpu);
 
 	if (cpu_pools[slot(cpu)].pools) {
-		own = first_with_pools(cpu, mine && scx_bpf_dsq_nr_queued(own) ? own : 0);
+		own = first_with_pools(cpu, mine && scx_bpf_dsq_nr_queued(own) ? own : 0, now);
 		mine = own == (DSQ_CPU | cpu);
 	}
-	if (waits && (!own || time_before(head_vtime(shared, cpu), head_vtime(own, cpu))) &&
+	if (waits &&
+	    (!own || time_before(head_vtime(shared, cpu, now), head_vtime(own, cpu, now))) &&
 	    take_shared(cpu, shared, claimed, now))
 		return true;
 	if (mine ? take_from_own(cpu) : own && scx_bpf_dsq_move_to_local(own, 0))
@@ -245,13 +254,13 @@ static bool is_furthest_behind(const struct task_struct *p, const struct task_ct
 	if (own && !scx_bpf_dsq_nr_queued(own))
 		own = 0;
 	if (cpu_pools[slot(cpu)].pools)
-		own = first_with_pools(cpu, own);
-	head = own ? head_vtime(own, cpu) : 0;
+		own = first_with_pools(cpu, own, now);
+	head = own ? head_vtime(own, cpu, now) : 0;
 	vtime = vtime_told_by(shard_of(cpu), p->scx.dsq_vtime, clock);
 	if (own && !time_before(vtime, head))
 		return false;
 	return is_exclusive(cpu) || !waits_in(shard_of(cpu), now) ||
-	       time_before(vtime, head_vtime(shared, cpu));
+	       time_before(vtime, head_vtime(shared, cpu, now));
 }
 
 /* Take work of other shards, for a CPU that has none of its own. */

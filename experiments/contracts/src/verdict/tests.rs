@@ -35,6 +35,13 @@ fn shares_may_differ_by_a_tenth() {
 }
 
 #[test]
+fn shares_by_weight_count_where_the_mix_has_some() {
+    let mix = mix("groups = ['a', 'b']\nby-weight = [0.25, 0.75]\nseconds = 4");
+    assert_eq!(broken(&mix, &[0.5, 0.5], &[0.25, 0.75]), []);
+    assert_eq!(broken(&mix, &[0.5, 0.5], &[0.5, 0.5]), [Broken::Share, Broken::Share]);
+}
+
+#[test]
 fn a_small_share_may_differ_by_a_turn() {
     // 20 ms of 4 s are 0.005.
     for (found, kept) in [(0.014, true), (0.006, true), (0.016, false), (0.004, false)] {
