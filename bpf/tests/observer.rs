@@ -7,14 +7,15 @@ use std::{
     fs,
     io::{Read, Write},
     mem::MaybeUninit,
-    net::{TcpListener, TcpStream},
-    os::unix::fs::MetadataExt,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream},
+    os::{fd::OwnedFd, unix::fs::MetadataExt},
     path::Path,
     sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 
+use rustix::net::{self, AddressFamily, Protocol, SocketType, ipproto};
 use steer_bpf::{
     CpuTime, KernelPlan, LoadedObserver, ObjectSlot, ObservedCgroup, Observer, Origins,
     bucket_floor, intf::*,
@@ -57,9 +58,21 @@ fn pin_to(cpu: usize) {
     }
 }
 
+/// A socket on the loopback's address, for TCP or MPTCP.
+fn socket(protocol: Protocol) -> OwnedFd {
+    net::socket(AddressFamily::INET, SocketType::STREAM, Some(protocol)).unwrap()
+}
+
 /// Receives `total` bytes in one connection on `cpu`, from a sender on another thread.
 fn bulk_transfer(cpu: usize, total: usize) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    transfer(ipproto::TCP, cpu, total);
+}
+
+fn transfer(protocol: Protocol, cpu: usize, total: usize) {
+    let listener = socket(protocol);
+    net::bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+    net::listen(&listener, 1).unwrap();
+    let listener = TcpListener::from(listener);
     let address = listener.local_addr().unwrap();
     let receiver = thread::spawn(move || {
         pin_to(cpu);
@@ -67,7 +80,9 @@ fn bulk_transfer(cpu: usize, total: usize) {
         let mut buffer = vec![0; 256 << 10];
         while stream.read(&mut buffer).unwrap() > 0 {}
     });
-    let mut sender = TcpStream::connect(address).unwrap();
+    let sender = socket(protocol);
+    net::connect(&sender, &address).unwrap();
+    let mut sender = TcpStream::from(sender);
     sender.write_all(&vec![0; total]).unwrap();
     drop(sender);
     receiver.join().unwrap();
@@ -128,6 +143,26 @@ fn bytes_time_and_softirq_are_counted_where_they_happen() {
     let busy = grew(&before, &after, &all_time);
     assert!(busy > elapsed / 4, "the spinning thread alone is a good part: {busy} of {elapsed}");
     assert!(busy < elapsed * 21 / 10, "no time is counted twice: {busy} of 2 x {elapsed}");
+}
+
+#[test]
+fn an_mptcp_connection_is_placed_as_the_tcp_connection_that_carries_it() {
+    let test = "an_mptcp_connection_is_placed_as_the_tcp_connection_that_carries_it";
+    if !common::is_root(test) {
+        return;
+    }
+    if !Path::new("/proc/sys/net/mptcp/enabled").exists() {
+        eprintln!("SKIPPED {test}: this kernel has no MPTCP");
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut slot = MaybeUninit::uninit();
+    let observer = observer(&mut slot, None, CpuTime::Traced);
+    transfer(ipproto::MPTCP, 0, 64 << 20);
+    let cpu = &observer.read(0..2).unwrap()[0];
+    assert!(cpu.received_bytes[traffic_class_CLASS_LONG as usize] > 32 << 20, "{cpu:?}");
+    assert!(cpu.placed_bytes > 32 << 20, "its NIC is known: {cpu:?}");
+    assert!(cpu.llc_bytes > 32 << 20, "and so is the CPU of its packets: {cpu:?}");
 }
 
 #[test]

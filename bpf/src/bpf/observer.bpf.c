@@ -303,7 +303,8 @@ static int observe_traffic(struct sock *sk, int ret, u8 direction)
 	f = flow_of(sk, ret);
 	if (!c || !f)
 		return 0;
-	account_traffic(&t, f, sk, ret, direction, bpf_ktime_get_ns(), classes());
+	account_traffic(&t, f, where_packets_arrive(sk), ret, direction, bpf_ktime_get_ns(),
+			classes());
 	if (direction == DIR_RECEIVE) {
 		c->received_bytes[t.class & 3] += t.bytes;
 		if (t.class == CLASS_LONG)

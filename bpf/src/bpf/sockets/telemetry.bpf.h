@@ -30,7 +30,7 @@ static u64 last_arrival(struct sock *sk, u8 direction, u64 now)
 	u32 jiffies = bpf_jiffies64(), data, ack;
 	u64 age_ns;
 
-	/* UDP keeps no stamps: only what was just received is known */
+	/* UDP keeps no stamps, nor does MPTCP: only what was just received is known */
 	if (!tcp)
 		return direction == DIR_RECEIVE ? now : 0;
 	data = jiffies - tcp->inet_conn.icsk_ack.lrcvtime;
@@ -62,6 +62,7 @@ static __always_inline void keep_burst(struct task_ctx *task, u64 burst_bytes, u
 static int record_traffic(struct sock *sk, int ret, u8 direction)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
+	const struct sock *arrives = where_packets_arrive(sk);
 	struct flow *f = flow_of(sk, ret);
 	struct thread_policy *policy;
 	struct task_ctx *task;
@@ -73,13 +74,13 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 		return 0;
 	now = clock_now();
 	/* where a short flow is served makes no difference */
-	if ((f->class == CLASS_SHORT || is_where_it_was(f, sk)) &&
+	if ((f->class == CLASS_SHORT || is_where_it_was(f, arrives)) &&
 	    flow_collect(f, &policy_at(f->policy)->classes, p->pid, direction, ret, now))
 		return 0;
 
 	task = ctx_of(p);
 	policy = task ? policy_of(p, &task->policy) : policy_at(0);
-	account_traffic(&t, f, sk, ret, direction, now, &policy->classes);
+	account_traffic(&t, f, arrives, ret, direction, now, &policy->classes);
 	if (t.class != t.class_before)
 		count(t.class == CLASS_LONG ? CNT_FLOW_LONG : CNT_FLOW_SHORT);
 	if (!task)

@@ -40,6 +40,26 @@ struct traffic {
 	bool turned; /* the first event after a change of direction */
 };
 
+/* What is read of the kernel's struct of that name, which CONFIG_MPTCP brings. */
+struct mptcp_sock___first {
+	struct sock *first;
+} __attribute__((preserve_access_index));
+
+/*
+ * The socket at which the packets of @sk arrive: an MPTCP socket has one per path, and the first
+ * stands for all. Such a socket tells by itself neither CPU nor NIC.
+ */
+static __always_inline const struct sock *where_packets_arrive(const struct sock *sk)
+{
+	const struct mptcp_sock___first *paths = (const void *)sk;
+	const struct sock *first;
+
+	if (sk->sk_protocol != IPPROTO_MPTCP || !bpf_core_field_exists(paths->first))
+		return sk;
+	first = BPF_CORE_READ(paths, first);
+	return first ? bpf_core_cast(first, struct sock) : sk;
+}
+
 static __always_inline bool is_internet_socket(const struct sock *sk)
 {
 	u16 family = sk->__sk_common.skc_family;
@@ -56,16 +76,19 @@ static __always_inline struct flow *flow_of(struct sock *sk, int ret)
 	return bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
-/* Do this CPU and @sk's packets meet where they met at @f's last event? */
+/* Do this CPU and the packets, which arrive at @sk, meet where they met at @f's last event? */
 static __always_inline bool is_where_it_was(const struct flow *f, const struct sock *sk)
 {
 	return f->served_on == bpf_get_smp_processor_id() + 1 &&
 	       f->arrived_on == (u16)(sk->__sk_common.skc_incoming_cpu + 1);
 }
 
-/* Bring @f, the flow of @sk, up to date with an event, by the bounds of @classes. */
-static __always_inline void account_traffic(struct traffic *t, struct flow *f, struct sock *sk,
-					    u64 bytes, u8 direction, u64 now,
+/*
+ * Bring @f, the flow whose packets arrive at @sk, up to date with an event, by the bounds of
+ * @classes.
+ */
+static __always_inline void account_traffic(struct traffic *t, struct flow *f,
+					    const struct sock *sk, u64 bytes, u8 direction, u64 now,
 					    const struct class_settings *classes)
 {
 	u32 here = bpf_get_smp_processor_id() + 1;
