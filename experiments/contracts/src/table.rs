@@ -54,7 +54,8 @@ fn rows(judged: &Judged) -> Vec<[String; 7]> {
         row(&of, [limit.default, limit.default, limit.found], none(), &limit.broken)
     });
     let total = &judged.total;
-    let total = row("all, CPUs", [total.default, total.default, total.found], none(), &total.broken);
+    let total =
+        row("all, CPUs", [total.default, total.default, total.found], none(), &total.broken);
     [head].into_iter().chain(shares).chain(limits).chain([total]).collect()
 }
 #[cfg(test)]
