@@ -5,10 +5,8 @@ if [ -n "$client_cpus" ]; then
 	connect 1500 $client_cpu
 	interrupts_to "$inner_device-input" $queue_cpus
 	interrupts_to "$inner_device-output" $queue_cpus
-	# one queue for each measured CPU, as the driver does when there are no others
-	for cpu in $queue_cpus; do
-		printf '%x' $((1 << cpu)) >/sys/class/net/$inner/queues/tx-$cpu/xps_cpus
-	done
+	# as the driver does for measured CPUs when there are no others
+	set_xps on
 	if [ $inner != eth0 ]; then
 		ip link set $inner down
 		ip link set $inner name eth0

@@ -6,11 +6,7 @@ interrupts_to "$inner_device-input" $softirqs
 interrupts_to "$inner_device-output" $softirqs
 # addresses and names of functions, while the scheduler's programs are there
 symbols() { sed -n 's/^\([0-9a-f]*\) [tT] \([^\t]*\).*/\1 \2/p' /proc/kallsyms | grep -v __pfx_; }
-number=0
-for queue in /sys/class/net/$inner/queues/tx-*/xps_cpus; do
-	if [ $xps = on ]; then printf '%x' $((1 << number)) >$queue; else echo 0 >$queue; fi
-	number=$((number + 1))
-done
+set_xps $xps
 if [ -n "$align" ]; then
 	scx_steer nic apply $inner --mode align >/tmp/align 2>/tmp/align.err || fail "the mode align failed"
 fi

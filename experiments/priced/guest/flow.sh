@@ -1,6 +1,6 @@
 # One flow, with softirq and thread on CPUs as $placements says: SOFTIRQ-THREAD ...
 connect $mtu $client_cpu
-for xps in /sys/class/net/$inner/queues/tx-*/xps_cpus; do echo 0 >$xps; done
+set_xps off
 calibrate mark 3
 # The seed moves everything against the timer ticks.
 calibrate spin 1 $((seed * 104729 + 1)) >/dev/null

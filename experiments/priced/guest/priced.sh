@@ -52,6 +52,14 @@ interrupts_to() { # interrupts_to PATTERN CPU...: the queues' interrupts, on the
 	done
 }
 
+set_xps() { # set_xps on|off: whether each CPU sends by the queue of its number, or by any
+	for queue in /sys/class/net/$inner/queues/tx-*; do
+		mask=0
+		if [ $1 = on ]; then mask=$(printf '%x' $((1 << ${queue##*-}))); fi
+		echo $mask >$queue/xps_cpus
+	done
+}
+
 # Let the boot's own work end.
 sleep 3
 . /words
