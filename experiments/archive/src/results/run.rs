@@ -83,6 +83,7 @@ pub(super) enum Group {
     PerCpuSecond,
     Waiting,
     WithoutTraffic,
+    SharedHost,
     Cost,
     Learning,
     LoadShift,
@@ -95,13 +96,14 @@ pub(super) enum Group {
 
 impl Group {
     /// All parts, with their headings.
-    pub(super) const ALL: [(Self, &'static str); 14] = [
+    pub(super) const ALL: [(Self, &'static str); 15] = [
         (Self::Model, "In a model of a machine"),
         (Self::Placement, "Placement"),
         (Self::Latency, "RPC latency"),
         (Self::PerCpuSecond, "Throughput per CPU-second"),
         (Self::Waiting, "How long received data waits"),
         (Self::WithoutTraffic, "Threads without traffic"),
+        (Self::SharedHost, "Shares and limits on a shared host"),
         (Self::Cost, "What the scheduler costs"),
         (Self::Learning, "Learning where flows belong"),
         (Self::LoadShift, "When the load shifts"),
