@@ -130,7 +130,7 @@ __weak __noinline u64 head_vtime(u64 dsq, s32 cpu, u64 now)
 
 /*
  * Take the first thread of @dsq that may run on @cpu. If that is claimed, not a short-flow one,
- * unless it has waited for too long. Global, as head_vtime().
+ * unless it has waited for too long. Global, as first_fitting().
  */
 __weak __noinline bool take_fitting(s32 cpu, u64 dsq, bool claimed, u64 now)
 {
@@ -170,7 +170,7 @@ static bool take_shared(s32 cpu, u64 dsq, bool claimed, u64 now)
 
 /*
  * Of @own, which may be 0, and the queues of the pools of @cpu: the queue with the thread that is
- * furthest behind. Global, as head_vtime().
+ * furthest behind. Global, as first_fitting().
  */
 __weak __noinline u64 first_with_pools(s32 cpu, u64 own, u64 now)
 {
