@@ -85,9 +85,9 @@ static __always_inline bool requeue(struct bpf_iter_scx_dsq *it, struct task_str
  * The virtual time by which @p, the first thread of @dsq that may run on @cpu, is compared with
  * those of other queues: by the clock of @cpu's shard.
  */
-static u64 vtime_as_head(struct task_struct *p, u64 dsq, s32 cpu, u64 now)
+static u64 vtime_as_head(const struct task_struct *p, const struct task_ctx *task, u64 dsq, s32 cpu,
+			 u64 now)
 {
-	struct task_ctx *task = ctx_of(p);
 	u32 shard = shard_of(cpu);
 
 	return vtime_of_head(vtime_told_by(shard, p->scx.dsq_vtime, clock_of_queue(dsq, cpu)),
@@ -110,7 +110,7 @@ __weak __noinline u64 first_fitting(u64 dsq, s32 cpu, u64 now)
 			break;
 		if (!may_run_on(p, cpu))
 			continue;
-		vtime = vtime_as_head(p, dsq, cpu, now);
+		vtime = vtime_as_head(p, ctx_of(p), dsq, cpu, now);
 		break;
 	}
 	return vtime;
@@ -120,12 +120,15 @@ __weak __noinline u64 first_fitting(u64 dsq, s32 cpu, u64 now)
 __weak __noinline u64 head_vtime(u64 dsq, s32 cpu, u64 now)
 {
 	struct task_struct *p = __COMPAT_scx_bpf_dsq_peek(dsq);
+	struct task_ctx *task;
 
 	if (!p)
 		return ~0ULL;
+	task = ctx_of(p);
 	if (kind_of(dsq) == DSQ_CPU)
-		lift_clock_for(cpu, p, ctx_of(p));
-	return may_run_on(p, cpu) ? vtime_as_head(p, dsq, cpu, now) : first_fitting(dsq, cpu, now);
+		lift_clock_for(cpu, p, task);
+	return may_run_on(p, cpu) ? vtime_as_head(p, task, dsq, cpu, now)
+				  : first_fitting(dsq, cpu, now);
 }
 
 /*
