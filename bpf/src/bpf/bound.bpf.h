@@ -2,7 +2,8 @@
 /*
  * Bound threads: those that may not use all CPUs of the shard where they wait, as in a cpuset. Each
  * look of another CPU at the shard's queue walks past them, under the queue's lock. A few do not
- * matter. Of many, each waits for one CPU.
+ * matter. Of many, each waits for one CPU. So do those of a CPU for which others wait, such as a
+ * pinned thread: all that lack CPU time there are ordered by that CPU's clock, and weights hold.
  */
 #ifndef __STEER_BOUND_BPF_H
 #define __STEER_BOUND_BPF_H
@@ -13,7 +14,7 @@
 #include "place/free.bpf.h"
 #include "queue/hint.bpf.h"
 
-/* If so many threads wait for a CPU and in its shard, bound ones wait for the CPU. */
+/* If so many threads wait in a shard, bound ones wait for a CPU. */
 #define MANY_WAIT 16
 
 struct shard_cpus {
@@ -38,22 +39,22 @@ static bool covers(const struct task_struct *p, u32 shard)
 
 /*
  * A CPU for whose queue @p, which could wait in @cpu's shard, waits instead; or -1. Of @cpu and
- * another one, that with the shorter queue. Global: inlined, it makes the verifier of 6.18 follow a
- * branch that cannot be, and complain.
+ * another one, that with the shorter queue; between caches, only if two fewer wait there. Global:
+ * inlined, it makes the verifier of 6.18 follow a branch that cannot be, and complain.
  */
 __weak __noinline s32 waits_bound(struct task_struct *p __arg_trusted, s32 cpu, u64 now)
 {
-	u32 shard = shard_of(cpu), other;
-	s32 own;
+	u32 shard = shard_of(cpu);
+	s32 own, other, waiting;
 
 	if (p->nr_cpus_allowed >= scx_bpf_nr_cpu_ids())
 		return -1;
 	own = scx_bpf_dsq_nr_queued(DSQ_CPU | cpu);
-	if (scx_bpf_dsq_nr_queued(DSQ_SHARD | shard) + own < MANY_WAIT || covers(p, shard))
+	if ((!own && scx_bpf_dsq_nr_queued(DSQ_SHARD | shard) < MANY_WAIT) || covers(p, shard))
 		return -1;
 	other = bpf_cpumask_any_distribute(p->cpus_ptr);
-	if (shard_of(other) == shard && is_free_for(p, other, now) &&
-	    scx_bpf_dsq_nr_queued(DSQ_CPU | other) < own)
+	waiting = scx_bpf_dsq_nr_queued(DSQ_CPU | other);
+	if (waiting + (shard_of(other) != shard) < own && is_free_for(p, other, now))
 		return other;
 	return cpu;
 }
