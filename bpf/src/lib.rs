@@ -40,7 +40,7 @@ pub use probe::may_call_bpf;
 pub use scheduler::{Exit, LoadOptions, ProgramSize, Scheduler, Steering};
 pub use swap::{Policies, Step};
 #[cfg(feature = "testing")]
-pub use telemetry::Telemetry;
+pub use telemetry::{Nothing, Telemetry};
 pub use threads::Threads;
 
 /// Where libbpf keeps an opened object; it must outlive what is loaded from it.

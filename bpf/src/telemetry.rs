@@ -1,11 +1,15 @@
 //! The scheduler's socket telemetry by itself: for tests, and to measure its cost, on a kernel
 //! without sched_ext.
 
-use std::{mem::MaybeUninit, os::fd::AsRawFd, slice};
+use std::{
+    mem::MaybeUninit,
+    os::{fd::AsRawFd, unix::fs::MetadataExt},
+    slice,
+};
 
 use anyhow::{Context, Result};
 use libbpf_rs::{
-    MapCore, MapFlags,
+    Link, MapCore, MapFlags,
     skel::{OpenSkel, Skel, SkelBuilder},
 };
 use rustix::process::Pid;
@@ -32,6 +36,9 @@ use skel::{TelemetrySkel, TelemetrySkelBuilder};
 /// The telemetry, counting until dropped. No thread is placed by it.
 pub struct Telemetry<'obj>(TelemetrySkel<'obj>);
 
+/// A program that does nothing at each receive, until dropped.
+pub struct Nothing(#[expect(dead_code, reason = "held to stay attached")] Link);
+
 impl<'obj> Telemetry<'obj> {
     /// Loads and attaches the hooks.
     ///
@@ -39,11 +46,36 @@ impl<'obj> Telemetry<'obj> {
     /// Whatever step failed: opening, the verifier, a missing tracepoint.
     pub fn attach(slot: &'obj mut ObjectSlot, classes: &intf::class_settings) -> Result<Self> {
         let mut skel = TelemetrySkelBuilder::default().open(slot).context("opening telemetry")?;
+        let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
+        let namespace = std::fs::metadata("/proc/thread-self/ns/net").context("reading procfs")?;
+        // the kernel numbers namespaces in 32 bits
+        rodata.own_namespace = namespace.ino() as u32;
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         intf::copy_to_skeleton(classes, &mut bss.policies[0].classes);
+        skel.progs.nothing.set_autoattach(false);
         let mut skel = skel.load().context("loading the telemetry into the kernel")?;
         skel.attach().context("attaching the telemetry's tracepoints")?;
         Ok(Self(skel))
+    }
+
+    /// From now on, what comes in by this interface is of this NIC.
+    ///
+    /// # Errors
+    /// The kernel refused to write its table.
+    pub fn set_nic(&self, ifindex: u32, nic: u32) -> Result<()> {
+        let (key, value) = (ifindex.to_ne_bytes(), nic.to_ne_bytes());
+        self.0.maps.nic_of_ifindex.update(&key, &value, MapFlags::ANY).context("naming the NIC")
+    }
+
+    /// Also runs the program `nothing` at each receive: its time, as the kernel counts it, is that of
+    /// the counting.
+    ///
+    /// # Errors
+    /// It cannot be attached.
+    pub fn add_nothing(&self) -> Result<Nothing> {
+        let link =
+            self.0.progs.nothing.attach().context("attaching a program that does nothing")?;
+        Ok(Nothing(link))
     }
 
     /// Gives a thread the storage that the scheduler gives every thread, so that its traffic is

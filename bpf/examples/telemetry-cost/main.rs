@@ -1,7 +1,7 @@
 //! What the scheduler's socket telemetry costs, on this kernel's loopback device. Prints the time per
 //! send or receive with and without it, and kernel memory per socket. The two are interleaved. Open
-//! sockets: 10 to 100,000, or as many as memory and fs.file-max allow. Messages: small ones as in
-//! RPCs, large ones as in bulk transfers. Needs root, but no sched_ext.
+//! sockets: 10 to 100,000, or as many as memory and fs.file-max allow. Messages: small ones that a
+//! server answers, small ones one way, large ones as in bulk transfers. Needs root, but no sched_ext.
 //!
 //!     cargo run --release -p steer-bpf --example telemetry-cost [SOCKETS...]
 //!
@@ -13,25 +13,29 @@
 use std::{
     fs,
     mem::MaybeUninit,
-    os::fd::{FromRawFd, OwnedFd},
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
-use libbpf_rs::{libbpf_sys, query::ProgInfoIter};
 use steer_bpf::Telemetry;
 
-use shards::Shards;
+use meter::Meter;
+use shards::{Shards, Work};
 
 // The thresholds do not matter for the cost, so these are the tests'.
 #[path = "../../tests/common/mod.rs"]
 mod common;
+mod meter;
 mod shards;
 
-/// Bytes of a message; sends per timing (and as many receives), but at least one per pair. The large
-/// message fits in the buffers of a new connection: one thread sends it, then receives it.
-const KINDS: [(usize, usize); 2] = [(512, 200_000), (32 << 10, 50_000)];
+/// Name; work; bytes of a message; sends per timing (and as many receives), but at least one per pair.
+/// The large message fits in the buffers of a new connection: one thread sends it, then receives it.
+const KINDS: [(&str, Work, usize, usize); 3] = [
+    ("512 answered", Work::Answers, 512, 200_000),
+    ("512 one way", Work::OneWay, 512, 200_000),
+    ("32768 one way", Work::OneWay, 32 << 10, 50_000),
+];
 /// Rounds of each kind: the first of these that fits in the time, else the last. Odd numbers, so that
 /// one round is the median.
 const ROUNDS: [u32; 3] = [7, 5, 3];
@@ -52,7 +56,7 @@ fn main() -> Result<()> {
         counts = vec![10, 1000, 100_000];
     }
     println!(
-        "{:>8}  {:>8}  {:>10}  {:>10}  {:>24}  {:>6}  {:>6}  {:>12}  {:>10}",
+        "{:>8}  {:>13}  {:>10}  {:>10}  {:>24}  {:>6}  {:>6}  {:>12}  {:>10}",
         "sockets",
         "bytes",
         "without",
@@ -69,8 +73,8 @@ fn main() -> Result<()> {
             continue;
         }
         let mut shards = Shards::open((count / 2).max(1))?;
-        for (bytes, messages) in KINDS {
-            measure(&mut shards, bytes, messages)?;
+        for (kind, work, bytes, messages) in KINDS {
+            measure(&mut shards, kind, |shards| shards.time(work, bytes, messages))?;
         }
     }
     Ok(())
@@ -99,11 +103,14 @@ fn has_room(sockets: usize) -> Result<()> {
     Ok(())
 }
 
-fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
+fn measure(
+    shards: &mut Shards,
+    kind: &str,
+    time: impl Fn(&mut Shards) -> Result<f64>,
+) -> Result<()> {
     let (sockets, threads) = (shards.sockets(), shards.threads());
-    let mut time = || shards.time(bytes, messages);
     let begun = Instant::now();
-    time()?;
+    time(shards)?;
     let pass = begun.elapsed();
     // a round has three passes, the last one four
     let fits = |rounds: &u32| pass * (rounds * 3 + 1) <= TIME;
@@ -113,23 +120,26 @@ fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
     let (mut without, mut added) = (Vec::new(), Vec::new());
     let (mut slab, mut in_programs) = (0, 0.0);
     for round in 1..=rounds {
-        let alone = time()?;
+        let alone = time(shards)?;
         let before = meminfo_kib("Slab")?;
         let mut slot = MaybeUninit::uninit();
         let telemetry = Telemetry::attach(&mut slot, &common::settings())?;
         threads.iter().try_for_each(|thread| telemetry.follow(*thread))?;
         // the first event of a socket creates its storage
-        time()?;
+        time(shards)?;
         slab = slab.max(meminfo_kib("Slab")?.saturating_sub(before));
-        let more = time()? - alone;
+        let more = time(shards)? - alone;
         eprintln!(
-            "{sockets} sockets, {bytes} bytes, round {round} of {rounds}: \
+            "{sockets} sockets, {kind}, round {round} of {rounds}: \
              {alone:.0} ns without, {more:.0} ns added"
         );
         without.push(alone);
         added.push(more);
         if round == rounds {
-            in_programs = time_in_programs(&mut time)?;
+            shards.meter = Meter::counting(&telemetry)?;
+            time(shards)?;
+            in_programs = shards.meter.ns_per_event();
+            shards.meter = Meter::default();
         }
         drop(telemetry);
         settle()?;
@@ -139,7 +149,7 @@ fn measure(shards: &mut Shards, bytes: usize, messages: usize) -> Result<()> {
     let (median, last) = (added.len() / 2, added.len() - 1);
     let (alone, more) = (without[median], added[median]);
     println!(
-        "{sockets:>8}  {bytes:>8}  {alone:>7.0} ns  {:>7.0} ns  {:>24}  {rounds:>6}  {:>6.3}  \
+        "{sockets:>8}  {kind:>13}  {alone:>7.0} ns  {:>7.0} ns  {:>24}  {rounds:>6}  {:>6.3}  \
          {in_programs:>9.0} ns  {:>8} B",
         alone + more,
         format!("{more:.0} ns [{:.0}, {:.0}]", added[0], added[last]),
@@ -162,27 +172,6 @@ fn settle() -> Result<()> {
         }
         before = now;
     }
-}
-
-/// Nanoseconds per run of the programs, as the kernel counts them. Counting costs time itself.
-fn time_in_programs(time: &mut impl FnMut() -> Result<f64>) -> Result<f64> {
-    // SAFETY: no memory is touched; the descriptor is ours, and counting ends when it is closed.
-    let _counting = unsafe {
-        let fd = libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME);
-        if fd < 0 {
-            return Err(std::io::Error::last_os_error().into());
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    time()?;
-    let (mut ns, mut runs) = (0, 0);
-    for program in ProgInfoIter::default() {
-        if program.name.to_string_lossy().starts_with("telemetry_") {
-            ns += program.run_time_ns;
-            runs += program.run_cnt;
-        }
-    }
-    Ok(ns as f64 / runs as f64)
 }
 
 /// A line of /proc/meminfo, in KiB.

@@ -1,24 +1,43 @@
 //! Connected sockets, spread over processes of this program. Each process opens as many as it may, and
-//! sends and receives when it is asked to.
+//! sends and receives when it is asked to. What is measured is done by its first thread.
 
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write, stdin, stdout},
     net::{Ipv4Addr, TcpListener, TcpStream},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    thread,
     time::Instant,
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::meter::Meter;
 
 /// The first argument of a shard. The others are the arguments of [`serve`].
 pub(crate) const ARGUMENT: &str = "--shard";
 /// Open files of a shard besides the sockets, with room to spare.
 const OTHER_FILES: usize = 100;
 
+/// Messages per pair in one timing. Between two, the processes are asked anew.
+const MOST_TURNS: usize = 2000;
+
+/// What the measured thread does with each pair of sockets.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Work {
+    /// Sends a message on one and receives it on the other.
+    OneWay,
+    /// Receives a message that another thread sent before, and answers.
+    Answers,
+}
+
 /// The sockets.
-pub(crate) struct Shards(Vec<Shard>);
+pub(crate) struct Shards {
+    shards: Vec<Shard>,
+    /// Counts while the measured threads work.
+    pub(crate) meter: Meter,
+}
 
 struct Shard {
     process: Child,
@@ -35,7 +54,7 @@ impl Shards {
         let open = |(nth, first)| Shard::open(nth, most.min(pairs - first));
         let shards = (0..pairs).step_by(most).enumerate().map(open).collect::<Result<_>>()?;
         eprintln!("opened after {:.1?}", begun.elapsed());
-        Ok(Self(shards))
+        Ok(Self { shards, meter: Meter::default() })
     }
 
     pub(crate) fn sockets(&self) -> usize {
@@ -43,26 +62,45 @@ impl Shards {
     }
 
     fn pairs(&self) -> usize {
-        self.0.iter().map(|shard| shard.pairs).sum()
+        self.shards.iter().map(|shard| shard.pairs).sum()
     }
 
-    /// The threads that send and receive.
+    /// The threads that are measured.
     pub(crate) fn threads(&self) -> Vec<Pid> {
-        self.0.iter().map(|shard| Pid::from_child(&shard.process)).collect()
+        self.shards.iter().map(|shard| Pid::from_child(&shard.process)).collect()
     }
 
-    /// Nanoseconds per event, while so many messages go round all pairs, at least one per pair.
-    pub(crate) fn time(&mut self, bytes: usize, messages: usize) -> Result<f64> {
-        let turns = (messages / self.pairs()).max(1);
-        // between two messages of one pair come those of all other pairs, in any shard
-        let (passes, turns) = if self.0.len() == 1 { (1, turns) } else { (turns, 1) };
+    /// Nanoseconds per event, while so many messages go round all pairs: at least one per pair, and at
+    /// most [`MOST_TURNS`].
+    pub(crate) fn time(&mut self, work: Work, bytes: usize, messages: usize) -> Result<f64> {
+        let turns = (messages / self.pairs()).clamp(1, MOST_TURNS);
         let mut ns = 0;
-        for _ in 0..passes {
-            for shard in &mut self.0 {
-                ns += shard.go(bytes, turns)?;
-            }
+        // between two messages of one pair come those of all other pairs, in any shard
+        for _ in 0..turns {
+            ns += self.turn(work, bytes)?;
         }
-        Ok(ns as f64 / (2 * passes * turns * self.pairs()) as f64)
+        Ok(ns as f64 / (2 * turns * self.pairs()) as f64)
+    }
+
+    /// Nanoseconds that the measured threads need for a message of each pair.
+    fn turn(&mut self, work: Work, bytes: usize) -> Result<u64> {
+        let mut ns = 0;
+        if work == Work::Answers {
+            self.go_all("request", bytes)?;
+        }
+        for shard in &mut self.shards {
+            self.meter.start();
+            ns += shard.go(if work == Work::Answers { "answer" } else { "one-way" }, bytes)?;
+            self.meter.stop();
+        }
+        if work == Work::Answers {
+            self.go_all("take", bytes)?;
+        }
+        Ok(ns)
+    }
+
+    fn go_all(&mut self, what: &str, bytes: usize) -> Result<()> {
+        self.shards.iter_mut().try_for_each(|shard| shard.go(what, bytes).map(drop))
     }
 }
 
@@ -81,9 +119,9 @@ impl Shard {
         Ok(shard)
     }
 
-    /// Nanoseconds that it takes to send and receive a message on each pair, so many times.
-    fn go(&mut self, bytes: usize, turns: usize) -> Result<u64> {
-        writeln!(self.requests, "{bytes} {turns}").context("asking a process for sockets")?;
+    /// Nanoseconds that it takes to do this with all pairs; see [`go`].
+    fn go(&mut self, what: &str, bytes: usize) -> Result<u64> {
+        writeln!(self.requests, "{what} {bytes}").context("asking a process for sockets")?;
         Ok(self.answer()?.trim().parse()?)
     }
 
@@ -127,8 +165,15 @@ pub(crate) fn serve(nth: u32, pairs: usize) -> Result<()> {
     writeln!(stdout(), "ready")?;
     for request in stdin().lines() {
         let request = request?;
-        let (bytes, turns) = request.split_once(' ').context("a request has two numbers")?;
-        writeln!(stdout(), "{}", go(&pairs, bytes.parse()?, turns.parse()?)?)?;
+        let (what, bytes) = request.split_once(' ').context("a request has two words")?;
+        let bytes = bytes.parse()?;
+        let ns = match what {
+            "one-way" | "answer" => go(&pairs, what, bytes)?,
+            // not by the measured thread: it would see that it also asks
+            _ => thread::scope(|scope| scope.spawn(|| go(&pairs, what, bytes)).join())
+                .map_err(|_| anyhow!("the thread of the clients panicked"))??,
+        };
+        writeln!(stdout(), "{ns}")?;
     }
     Ok(())
 }
@@ -145,14 +190,25 @@ fn connect(host: Ipv4Addr, pairs: usize) -> Result<Vec<(TcpStream, TcpStream)>> 
     (0..pairs).map(pair).collect()
 }
 
-fn go(pairs: &[(TcpStream, TcpStream)], bytes: usize, turns: usize) -> Result<u128> {
+/// Nanoseconds that it takes to do this with a message on each pair: send and receive it (`one-way`);
+/// or send a request, answer it, take the answer.
+fn go(pairs: &[(TcpStream, TcpStream)], what: &str, bytes: usize) -> Result<u128> {
     let mut message = vec![0; bytes];
     let start = Instant::now();
-    for _ in 0..turns {
-        for (client, server) in pairs {
-            let (mut client, mut server) = (client, server);
-            client.write_all(&message)?;
-            server.read_exact(&mut message)?;
+    for (client, server) in pairs {
+        let (mut client, mut server) = (client, server);
+        match what {
+            "one-way" => {
+                client.write_all(&message)?;
+                server.read_exact(&mut message)?;
+            }
+            "request" => client.write_all(&message)?,
+            "answer" => {
+                server.read_exact(&mut message)?;
+                server.write_all(&message)?;
+            }
+            "take" => client.read_exact(&mut message)?,
+            _ => bail!("unknown request {what}"),
         }
     }
     Ok(start.elapsed().as_nanos())

@@ -32,7 +32,8 @@ static struct nic_steering *steering_of(u32 nic)
 	return &nic_steering[nic & (MAX_NICS - 1)];
 }
 
-/* Does @nic deliver packets to one place, whatever threads do? A probing thread assumes not. */
+/* Does @nic deliver packets to one place, whatever threads do? A probing thread assumes not, nor
+ * does one that polls the NIC. */
 static inline bool home_is_fixed(const struct task_ctx *task, u32 nic, u64 now)
 {
 	return steering_is_fixed(steering_of(nic)) && now >= task->probe_until_ns;
@@ -64,11 +65,17 @@ static __always_inline void stop_watching(struct task_ctx *task)
 	task->left_home_cpu = -1;
 }
 
+/* For a while, the thread's packets are taken to follow it. */
+static inline void assume_they_follow(struct task_ctx *task, u64 now)
+{
+	task->probe_until_ns = now + PATIENCE_NS + SETTLE_NS;
+}
+
 /* Send the thread away from its fixed home for a while. */
 static inline void probe(struct task_ctx *task, u32 nic, u64 now)
 {
 	steering_note_probe(steering_of(nic), now);
-	task->probe_until_ns = now + PATIENCE_NS + SETTLE_NS;
+	assume_they_follow(task, now);
 }
 
 /* May packets of a thread that runs on @cpu tell now whether they came along? */
