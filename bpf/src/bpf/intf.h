@@ -16,7 +16,6 @@ typedef signed char s8;
 typedef int s32;
 typedef long long s64;
 typedef _Bool bool;
-enum { false, true };
 #endif
 
 /*

@@ -300,8 +300,8 @@ static int observe_traffic(struct sock *sk, int ret, u8 direction)
 	if (observed_cgroup &&
 	    bpf_get_current_ancestor_cgroup_id(observed_depth) != observed_cgroup)
 		return 0;
-	f = c && is_traffic(sk, ret) ? flow_of(sk) : NULL;
-	if (!f)
+	f = flow_of(sk, ret);
+	if (!c || !f)
 		return 0;
 	account_traffic(&t, f, where_packets_arrive(sk), ret, direction, bpf_ktime_get_ns(),
 			classes());

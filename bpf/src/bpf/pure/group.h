@@ -37,8 +37,9 @@ struct group {
 		__attribute__((aligned(64))); /* weight of what is active inside, in 2^-10 */
 	u64 active_average;		      /* part of the time in which anything is, in 2^-20 */
 	u64 children_weight;		      /* of active cgroups below, since the last look */
-	u32 released;	      /* threads that the timer let go just now: limit.bpf.h */
-	u32 weight;	      /* its own: cpu.weight */
+	u64 gone_ns;  /* when a thread last had to wait although its limit is gone: limit.bpf.h */
+	u32 released; /* threads that the timer let go just now: limit.bpf.h */
+	u32 weight;   /* its own: cpu.weight */
 	bool child_is_active; /* was one, since the last look? */
 	bool own_idle;	      /* cpu.idle */
 } __attribute__((aligned(64)));

@@ -19,23 +19,6 @@ void native_flow_collect_for(struct flow *f, u32 thread, u16 policy)
 	flow_collect_for(f, thread, policy);
 }
 
-bool native_exchange_skips(struct exchange *x, const struct class_settings *s, u64 socket,
-			   u8 direction, u64 bytes, u64 now)
-{
-	return exchange_skips(x, s, socket, direction, bytes, now);
-}
-
-void native_exchange_account(struct exchange *x, struct flow *f, const struct class_settings *s,
-			     u8 direction, u64 bytes, u64 now)
-{
-	exchange_account(x, f, s, direction, bytes, now);
-}
-
-void native_exchange_charged(struct exchange *x)
-{
-	exchange_charged(x);
-}
-
 void native_thread_charge(struct thread_load *t, const struct class_settings *s, u8 flow_class,
 			  u64 bytes, u32 messages, u64 now)
 {

@@ -7,7 +7,6 @@
 #include "pure/collect.h"
 #include "pure/crowd.h"
 #include "pure/distance.h"
-#include "pure/exchange.h"
 #include "pure/flow.h"
 #include "pure/group.h"
 #include "pure/heads.h"
@@ -25,11 +24,6 @@ bool native_flow_account(struct flow *f, const struct class_settings *s, u8 dire
 bool native_flow_collect(struct flow *f, const struct class_settings *s, u32 thread, u8 direction,
 			 u64 bytes, u64 now);
 void native_flow_collect_for(struct flow *f, u32 thread, u16 policy);
-bool native_exchange_skips(struct exchange *x, const struct class_settings *s, u64 socket,
-			   u8 direction, u64 bytes, u64 now);
-void native_exchange_account(struct exchange *x, struct flow *f, const struct class_settings *s,
-			     u8 direction, u64 bytes, u64 now);
-void native_exchange_charged(struct exchange *x);
 void native_thread_charge(struct thread_load *t, const struct class_settings *s, u8 flow_class,
 			  u64 bytes, u32 messages, u64 now);
 u8 native_thread_classify(struct thread_load *t, const struct class_settings *s, u64 now);

@@ -3,7 +3,6 @@
 #ifndef __STEER_TASK_H
 #define __STEER_TASK_H
 
-#include "pure/exchange.h"
 #include "pure/thread.h"
 
 /* The policy that was found for a thread, and what it was found by. */
@@ -68,8 +67,7 @@ struct task_ctx {
 	u32 followed_window; /* the last in which it followed its packets: follow.bpf.h */
 	bool overdue;	     /* it runs although its cgroup is throttled: limit.bpf.h */
 
-	/* accessed when sockets move data; the first on each event */
-	struct exchange exchange;     /* exchange.h: note of telemetry */
+	/* accessed when sockets move data */
 	u64 burst_bytes[KEPT_BURSTS]; /* of its last bursts: telemetry.bpf.h */
 	u32 newest_burst; /* index of the last one; counts on without end: telemetry.bpf.h */
 };
@@ -81,9 +79,7 @@ _Static_assert(__builtin_offsetof(struct task_ctx, policy) == CACHE_LINE - STORA
 		       __builtin_offsetof(struct task_ctx, home) ==
 			       2 * CACHE_LINE - STORAGE_OFFSET &&
 		       __builtin_offsetof(struct task_ctx, charged_ns) ==
-			       3 * CACHE_LINE - STORAGE_OFFSET &&
-		       __builtin_offsetof(struct task_ctx, exchange) + sizeof(struct exchange) ==
-			       4 * CACHE_LINE - STORAGE_OFFSET,
+			       3 * CACHE_LINE - STORAGE_OFFSET,
 	       "one group per cache line");
 
 #endif /* __STEER_TASK_H */

@@ -24,6 +24,8 @@
 #define MAX_LIMITERS 8
 /* How often the timer looks for periods that begin. */
 #define LIMIT_REFRESH_NS (10 * 1000 * 1000ULL)
+/* For how long it looks after a limit is gone: a thread may be on its way to the cgroup's queue. */
+#define LIMIT_GONE_NS (1000 * 1000 * 1000ULL)
 /* How many threads it lets go of one cgroup each time. */
 #define RELEASE_BATCH 256
 /* A thread that was throttled for so long runs for a tick: the kernel's watchdog would eject us. */
@@ -191,9 +193,11 @@ __weak __noinline int refill(u32 number, u64 now)
 	if (!group)
 		return 0;
 	if (!group->id || group->quota_ns == QUOTA_NONE) {
-		group->throttled = false;
-		if (!scx_bpf_dsq_nr_queued(DSQ_GROUP | number))
+		if (group->throttled || scx_bpf_dsq_nr_queued(DSQ_GROUP | number) > 0)
+			group->gone_ns = now;
+		else if (now > group->gone_ns + LIMIT_GONE_NS)
 			note_limit(number, false);
+		group->throttled = false;
 	} else if (!group->refill_ns) {
 		group->refill_ns = now + group->period_ns;
 		group->pool_ns = group->quota_ns;

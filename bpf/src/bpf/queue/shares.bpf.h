@@ -26,20 +26,16 @@ static __always_inline u64 *limited_word(u32 number)
 	return &limited_groups[number / 64 & (MAX_GROUPS / 64 - 1)];
 }
 
-/* The cgroup has got a quota, or lost it. Only the timer and the kernel's cgroup calls do this. */
+/* The cgroup has got a quota, or lost it. The timers do this, each on its own CPU. */
 static void note_limit(u32 number, bool limited)
 {
-	u64 *word = limited_word(number), bit = 1ULL << (number & 63);
+	u64 *word = limited_word(number), bit = 1ULL << (number & 63), before;
 
 	if (!!(*word & bit) == limited)
 		return;
-	if (limited) {
-		__sync_fetch_and_or(word, bit);
-		__sync_fetch_and_add(&nr_limited, 1);
-	} else {
-		__sync_fetch_and_and(word, ~bit);
-		__sync_fetch_and_add(&nr_limited, -1);
-	}
+	before = limited ? __sync_fetch_and_or(word, bit) : __sync_fetch_and_and(word, ~bit);
+	if (!!(before & bit) != limited)
+		__sync_fetch_and_add(&nr_limited, limited ? 1 : -1);
 }
 
 /* Follow the quota that the kernel has for the cgroup. */
@@ -52,14 +48,15 @@ static void read_quota(struct group *group, u32 number, const struct task_group 
 	quota_ns = BPF_CORE_READ(tg, cfs_bandwidth.quota);
 	period_ns = BPF_CORE_READ(tg, cfs_bandwidth.period);
 	burst_ns = BPF_CORE_READ(tg, cfs_bandwidth.burst);
-	if (quota_ns == group->quota_ns && period_ns == group->period_ns &&
-	    burst_ns == group->burst_ns)
-		return;
-	group->period_ns = period_ns;
-	group->burst_ns = burst_ns;
-	group->quota_ns = quota_ns;
-	group->chunk_ns = quota_chunk(quota_ns);
-	group->refill_ns = 0; /* a period begins now */
+	if (quota_ns != group->quota_ns || period_ns != group->period_ns ||
+	    burst_ns != group->burst_ns) {
+		group->period_ns = period_ns;
+		group->burst_ns = burst_ns;
+		group->quota_ns = quota_ns;
+		group->chunk_ns = quota_chunk(quota_ns);
+		group->refill_ns = 0; /* a period begins now */
+	}
+	/* at each look: the other timer may have seen the cgroup just before, without a quota */
 	if (quota_ns != QUOTA_NONE)
 		note_limit(number, true);
 }

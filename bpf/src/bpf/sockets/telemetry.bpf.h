@@ -16,7 +16,6 @@
 #include "ground/steering.bpf.h"
 #include "ground/thread_load.bpf.h"
 #include "pure/collect.h"
-#include "pure/exchange.h"
 #include "sockets/traffic.bpf.h"
 
 /* Ticks per second, 0 if unknown. In BPF x / 0 is 0, so each arrival then counts as recent. */
@@ -41,16 +40,6 @@ static u64 last_arrival(struct sock *sk, u8 direction, u64 now)
 }
 
 /*
- * Does whoever reads from @sk poll the NIC itself (SO_BUSY_POLL, net.core.busy_read)? Then packets
- * arrive wherever that thread runs, which tells nothing of the NIC.
- */
-static __always_inline bool is_polled(const struct sock *sk)
-{
-	/* absent without CONFIG_NET_RX_BUSY_POLL */
-	return bpf_core_field_exists(sk->sk_ll_usec) && sk->sk_ll_usec;
-}
-
-/*
  * The thread left its home: can this event tell whether its packets came along? Only packets can
  * tell that arrived a while after the thread began to serve the flow here.
  */
@@ -70,61 +59,32 @@ static __always_inline void keep_burst(struct task_ctx *task, u64 burst_bytes, u
 	task->burst_bytes[task->newest_burst & (KEPT_BURSTS - 1)] = burst_bytes;
 }
 
-/* Charge the events that were skipped. */
-static void charge_skipped(struct task_struct *p, struct task_ctx *task, u64 now)
-{
-	struct exchange *x = &task->exchange;
-	struct thread_policy *policy;
-
-	if (!x->skipped_messages)
-		return;
-	policy = policy_at(task->policy.policy);
-	thread_charge(load_of(p, task, policy), &policy->classes, CLASS_SHORT, x->skipped_bytes,
-		      x->skipped_messages, now);
-	exchange_charged(x);
-}
-
 static int record_traffic(struct sock *sk, int ret, u8 direction)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
-	const struct class_settings *classes;
+	const struct sock *arrives = where_packets_arrive(sk);
+	struct flow *f = flow_of(sk, ret);
 	struct thread_policy *policy;
-	const struct sock *arrives;
 	struct task_ctx *task;
 	struct traffic t;
-	struct flow *f;
 	u64 now, bytes;
 	u32 messages;
 
-	if (!is_traffic(sk, ret))
-		return 0;
-	now = clock_now();
-	task = ctx_of(p);
-	if (task) {
-		classes = &policy_at(task->policy.policy)->classes;
-		if (exchange_skips(&task->exchange, classes, (u64)sk, direction, ret, now))
-			return 0;
-		charge_skipped(p, task, now);
-	}
-	f = flow_of(sk);
 	if (!f)
 		return 0;
-	if (task)
-		exchange_account(&task->exchange, f, classes, direction, ret, now);
-	arrives = where_packets_arrive(sk);
+	now = clock_now();
 	/* where a short flow is served makes no difference */
 	if ((f->class == CLASS_SHORT || is_where_it_was(f, arrives)) &&
 	    flow_collect(f, &policy_at(f->policy)->classes, p->pid, direction, ret, now))
 		return 0;
 
+	task = ctx_of(p);
 	policy = task ? policy_of(p, &task->policy) : policy_at(0);
 	account_traffic(&t, f, arrives, ret, direction, now, &policy->classes);
 	if (t.class != t.class_before)
 		count(t.class == CLASS_LONG ? CNT_FLOW_LONG : CNT_FLOW_SHORT);
 	if (!task)
 		return 0;
-	if (policy->declared == CLASS_LONG)
-		exchange_forbid(&task->exchange);
 	/* if the flow changes threads, the next one pays for a few events of the one before */
 	bytes = t.bytes + f->collected_bytes;
 	messages = t.turned + f->collected_messages;
@@ -136,9 +96,7 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 		if (t.softirq_cpu != t.softirq_before)
 			bytes = t.bytes;
 		home_vote(&task->home, t.softirq_cpu, t.softirq_before, t.nic, bytes, now);
-		if (is_polled(sk))
-			assume_they_follow(task, now);
-		else if (tells_of_steering(task, sk, direction, &t))
+		if (tells_of_steering(task, sk, direction, &t))
 			learn_steering(task, t.nic, t.softirq_cpu, now);
 	}
 	return 0;

@@ -67,15 +67,12 @@ static __always_inline bool is_internet_socket(const struct sock *sk)
 	return family == AF_INET || family == AF_INET6;
 }
 
-/* Does an event tell of traffic? @ret: what the system call returned. */
-static __always_inline bool is_traffic(const struct sock *sk, int ret)
+/* The flow of which an event told; NULL if that is no traffic. @ret: what the system call returned.
+ */
+static __always_inline struct flow *flow_of(struct sock *sk, int ret)
 {
-	return ret > 0 && is_internet_socket(sk);
-}
-
-/* The flow of a socket that has traffic. */
-static __always_inline struct flow *flow_of(struct sock *sk)
-{
+	if (ret <= 0 || !is_internet_socket(sk))
+		return NULL;
 	return bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 }
 
