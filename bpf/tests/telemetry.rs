@@ -86,46 +86,6 @@ fn telemetry_charges_the_thread_that_moves_the_data() {
     assert!(load().long_ns > 0, "1 MiB is a long flow, and this thread sent it");
 }
 
-/// The thread skips most of its exchanges by then. The download is not skipped.
-#[test]
-fn a_server_that_begins_a_download_is_charged_for_a_long_flow() {
-    if !common::is_root("a_server_that_begins_a_download_is_charged_for_a_long_flow") {
-        return;
-    }
-    let mut slot = MaybeUninit::uninit();
-    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
-    telemetry.follow(gettid()).unwrap();
-    let tid = gettid().as_raw_nonzero().get() as u32;
-    let threads = telemetry.threads().unwrap();
-    let task = || threads.read(tid).unwrap().unwrap();
-
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let client = thread::spawn(move || {
-        let mut server = TcpStream::connect(address).unwrap();
-        let mut answer = [0; RPC_BYTES];
-        for _ in 0..200 {
-            server.write_all(&[0; RPC_BYTES]).unwrap();
-            server.read_exact(&mut answer).unwrap();
-        }
-        server.read_to_end(&mut Vec::new()).unwrap()
-    });
-    let (mut served, _) = listener.accept().unwrap();
-    let mut request = [0; RPC_BYTES];
-    for _ in 0..200 {
-        served.read_exact(&mut request).unwrap();
-        served.write_all(&request).unwrap();
-    }
-    assert!(task().exchange.both_ways >= 64, "all of them went both ways");
-    assert!(task().load.short_ns > 0 && task().load.long_ns == 0);
-
-    (0..20).for_each(|_| served.write_all(&[0; 4 << 10]).unwrap());
-    drop(served);
-    assert_eq!(client.join().unwrap(), 80 << 10);
-    assert!(task().load.long_ns > 0, "80 KiB one way are a long flow");
-    assert_eq!(task().exchange.both_ways, 0, "nothing is skipped beside a long flow");
-}
-
 /// It fetches the packets on whatever CPU it runs, also where the NIC's steering is fixed.
 #[test]
 fn packets_of_a_thread_that_polls_the_nic_are_taken_to_follow_it() {

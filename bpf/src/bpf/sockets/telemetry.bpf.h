@@ -40,6 +40,16 @@ static u64 last_arrival(struct sock *sk, u8 direction, u64 now)
 }
 
 /*
+ * Does whoever reads from @sk poll the NIC itself (SO_BUSY_POLL, net.core.busy_read)? Then packets
+ * arrive wherever that thread runs, which tells nothing of the NIC.
+ */
+static __always_inline bool is_polled(const struct sock *sk)
+{
+	/* absent without CONFIG_NET_RX_BUSY_POLL */
+	return bpf_core_field_exists(sk->sk_ll_usec) && sk->sk_ll_usec;
+}
+
+/*
  * The thread left its home: can this event tell whether its packets came along? Only packets can
  * tell that arrived a while after the thread began to serve the flow here.
  */
@@ -96,7 +106,9 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 		if (t.softirq_cpu != t.softirq_before)
 			bytes = t.bytes;
 		home_vote(&task->home, t.softirq_cpu, t.softirq_before, t.nic, bytes, now);
-		if (tells_of_steering(task, sk, direction, &t))
+		if (is_polled(sk))
+			assume_they_follow(task, now);
+		else if (tells_of_steering(task, sk, direction, &t))
 			learn_steering(task, t.nic, t.softirq_cpu, now);
 	}
 	return 0;
