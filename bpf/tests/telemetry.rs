@@ -69,9 +69,7 @@ fn telemetry_charges_the_thread_that_moves_the_data() {
     let mut slot = MaybeUninit::uninit();
     let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
     telemetry.follow(gettid()).unwrap();
-    let tid = gettid().as_raw_nonzero().get() as u32;
-    let threads = telemetry.threads().unwrap();
-    let load = || threads.read(tid).unwrap().unwrap().load;
+    let load = || own_task(&telemetry).load;
     assert_eq!(load().long_ns, 0);
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -96,8 +94,6 @@ fn packets_of_a_thread_that_polls_the_nic_are_taken_to_follow_it() {
     let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
     telemetry.follow(gettid()).unwrap();
     telemetry.set_nic(LOOPBACK, 0).unwrap();
-    let tid = gettid().as_raw_nonzero().get() as u32;
-    let threads = telemetry.threads().unwrap();
     for polls in [false, true] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -108,10 +104,16 @@ fn packets_of_a_thread_that_polls_the_nic_are_taken_to_follow_it() {
         poll_nic(&served, if polls { 50 } else { 0 });
         assert_eq!(served.read_to_end(&mut Vec::new()).unwrap(), 1 << 20);
         client.join().unwrap();
-        let task = threads.read(tid).unwrap().unwrap();
+        let task = own_task(&telemetry);
         assert_eq!(task.home.nic, 0);
         assert_eq!(task.probe_until_ns > 0, polls);
     }
+}
+
+/// What is known of this thread, which is followed.
+fn own_task(telemetry: &Telemetry<'_>) -> intf::task_ctx {
+    let tid = gettid().as_raw_nonzero().get() as u32;
+    telemetry.threads().unwrap().read(tid).unwrap().unwrap()
 }
 
 /// The loopback device, in every namespace.
@@ -146,8 +148,7 @@ fn serve_datagrams(telemetry: &Telemetry, size: usize, answer: usize) -> intf::t
             client.recv_from(&mut buffer).unwrap();
         }
     }
-    let tid = gettid().as_raw_nonzero().get() as u32;
-    telemetry.threads().unwrap().read(tid).unwrap().unwrap().load
+    own_task(telemetry).load
 }
 
 #[test]

@@ -19,12 +19,11 @@ use crate::meter::Meter;
 pub(crate) const ARGUMENT: &str = "--shard";
 /// Open files of a shard besides the sockets, with room to spare.
 const OTHER_FILES: usize = 100;
-
 /// Messages per pair in one timing. Between two, the processes are asked anew.
 const MOST_TURNS: usize = 2000;
 
 /// What the measured thread does with each pair of sockets.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Work {
     /// Sends a message on one and receives it on the other.
     OneWay,
@@ -84,17 +83,23 @@ impl Shards {
 
     /// Nanoseconds that the measured threads need for a message of each pair.
     fn turn(&mut self, work: Work, bytes: usize) -> Result<u64> {
-        let mut ns = 0;
-        if work == Work::Answers {
-            self.go_all("request", bytes)?;
+        match work {
+            Work::OneWay => self.go_measured("one-way", bytes),
+            Work::Answers => {
+                self.go_all("request", bytes)?;
+                let ns = self.go_measured("answer", bytes)?;
+                self.go_all("take", bytes)?;
+                Ok(ns)
+            }
         }
+    }
+
+    fn go_measured(&mut self, what: &str, bytes: usize) -> Result<u64> {
+        let mut ns = 0;
         for shard in &mut self.shards {
             self.meter.start();
-            ns += shard.go(if work == Work::Answers { "answer" } else { "one-way" }, bytes)?;
+            ns += shard.go(what, bytes)?;
             self.meter.stop();
-        }
-        if work == Work::Answers {
-            self.go_all("take", bytes)?;
         }
         Ok(ns)
     }

@@ -12,8 +12,7 @@ static u64 clock_now(void)
 
 char _license[] SEC("license") = "GPL";
 
-/* Does nothing: for the time that the kernel counts for any program, see Telemetry::add_nothing().
- */
+/* Does nothing: shows what counting the time of a program costs (Telemetry::add_nothing). */
 SEC("tp_btf/sock_recv_length")
 int nothing(void *ctx)
 {
