@@ -22,7 +22,7 @@ help:
 	@echo "make lab    the scheduler in guests under traffic, about 8 minutes: after a change in bpf/ or scheduler/"
 	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
 	@echo "make drivers    the modes of host steering on each kind of network device, in guests, about 6 minutes"
-	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 20 minutes"
+	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 10 minutes"
 	@echo "make test   all tests, on both kernels, about 1 hour: before a release"
 	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, about 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"

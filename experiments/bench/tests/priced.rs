@@ -1,6 +1,10 @@
 //! The priced tier from outside: what cannot be measured gives one clear error, before anything is
-//! built or started.
+//! built or started. Tests that boot a guest need STEER_LAB=1.
 
+#[allow(dead_code, reason = "run in the project's folder, it finds kernels and QEMU by itself")]
+mod guests;
+
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -51,4 +55,22 @@ fn another_folder_than_the_projects_is_told() {
         .assert()
         .failure()
         .stderr(predicate::str::contains("run this in the project's folder"));
+}
+
+#[test]
+fn a_sample_does_not_depend_on_those_beside_it() {
+    if !guests::lab("a_sample_does_not_depend_on_those_beside_it") {
+        return;
+    }
+    let first = |seeds| {
+        let out = tempfile::tempdir().unwrap();
+        let flags = "ab --arms default --no-hogs --warmup 0.02 --duration 0.02 --out";
+        priced(flags).arg(out.path()).args(["--seeds", seeds]).assert().success();
+        let text = fs::read_to_string(out.path().join("result.json")).unwrap();
+        let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+        result["raw"][0].clone()
+    };
+    let alone = first("1");
+    assert!(alone["client"].is_object(), "{alone}");
+    assert_eq!(alone, first("2"));
 }

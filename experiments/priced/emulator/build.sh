@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the priced lab's emulator: QEMU from its Debian source package, with turns.c (a plugin owns
-# the clock), wire.c (NICs with several queues in virtual time) and a small patch that calls them.
+# the clock), branch.c (copies of a running emulator), wire.c (NICs with several queues in virtual
+# time) and a small patch that calls them.
 # The program and the header for plugins go to the folder that is named. `steer-bench priced` calls
 # this when something here has changed.
 #
@@ -54,7 +55,7 @@ echo "$SHA256  $SOURCE" | sha256sum --check --quiet || {
 tar xf "$SOURCE"
 dpkg -x meson_*.deb meson
 patch -d "$TREE" -p1 --quiet --fuzz=0 <"$HERE/qemu-10.0.2.patch"
-cp "$HERE/turns.c" "$HERE/turns.h" "$TREE/accel/tcg/"
+cp "$HERE"/turns.[ch] "$HERE"/branch.[ch] "$TREE/accel/tcg/"
 cp "$HERE"/wire*.[ch] "$TREE/net/"
 cp "$HERE/steer.mak" "$TREE/configs/devices/x86_64-softmmu/"
 

@@ -30,6 +30,7 @@
 #include "system/tcg.h"
 #include "tcg/startup.h"
 #include "tcg-accel-ops.h"
+#include "branch.h"
 #include "turns.h"
 
 static const struct qemu_plugin_turns *turns;
@@ -97,6 +98,10 @@ static void *turns_thread(void *arg)
         CPU_FOREACH (cpu) {
             current_cpu = cpu;
             qemu_wait_io_event_common(cpu);
+        }
+        if (branch_should_end()) {
+            turns->ended();
+            _exit(EXIT_SUCCESS);
         }
         next = any_stopped() ? -1 : turns->next();
         if (next < 0) {

@@ -10,14 +10,10 @@ set_xps $xps
 if [ -n "$align" ]; then
 	scx_steer nic apply $inner --mode align >/tmp/align 2>/tmp/align.err || fail "the mode align failed"
 fi
-# The seed moves everything against the timer ticks.
-calibrate spin 1 $((seed * 104729 + 1)) >/dev/null
 if [ -n "$scheduler" ]; then
 	taskset -c $measured_cpus $scheduler >/tmp/scheduler.out 2>/tmp/scheduler.err &
 	loaded=$!
 	await /sys/kernel/sched_ext/state enabled
-	echo "@@scheduler"
-	cat /sys/kernel/sched_ext/root/ops
 fi
 taskset -c $measured_cpus $server >/tmp/server.out 2>/tmp/server.err &
 serving=$!
@@ -28,7 +24,10 @@ scx_steer observe --cpus $measured_cpus --lead $lead_s --duration $span_s --tail
 	>/tmp/observe 2>/tmp/observe.err &
 observer=$!
 await /tmp/observe.err observing
-calibrate mark 1
+# From here on each seed has a copy of its own. It moves everything against the timer ticks.
+calibrate branch >/tmp/branch
+. /tmp/branch
+calibrate spin 1 $((seed * 104729 + 1)) >/dev/null
 said="observe client server.out server.err"
 if [ -n "$hogs" ]; then
 	said="$said hogs hogs.err"
@@ -36,7 +35,7 @@ if [ -n "$hogs" ]; then
 	hogging=$!
 	await /tmp/hogs ready
 fi
-chrt -f 2 calibrate marks $lead_us $span_us 20 >/tmp/marks &
+chrt -f 2 calibrate marks $lead_us $warm_us $span_us 20 >/tmp/marks &
 marking=$!
 inside chrt -f 1 $client_command >/tmp/client 2>/tmp/client.err || fail "the client failed"
 wait $marking || fail "the marks failed"

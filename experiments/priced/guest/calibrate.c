@@ -3,8 +3,11 @@
  * Microbenchmarks inside the guest, by the guest's clock. Each prints a line of JSON.
  *
  *   mark N                          a command to the model (plugin/command.c)
- *   marks BEFORE SPAN STEPS         a mark after so many microseconds, and in steps to the end of
- *                                   the span after it; prints /proc/stat from both ends
+ *   branch                          copies of the emulator begin here (plugin/branch.c); prints
+ *                                   the words of this one
+ *   marks BEFORE WARM SPAN STEPS    a mark after so many microseconds, and in steps to the end of
+ *                                   the span after it; prints /proc/stat from both ends. The
+ *                                   model is on from WARM before the first mark
  *   spin CPUS LOOPS                 so many CPUs count down at once
  *   sleep MICROSECONDS TIMES
  *   chase CPU NODE KIB              latency: a random cycle through all lines
@@ -34,11 +37,13 @@ static void sleep_until(int64_t time)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 }
 
-static void marks(int before_us, int span_us, int steps)
+static void marks(int before_us, int warm_us, int span_us, int steps)
 {
 	static char first[1 << 16], last[1 << 16];
 	int64_t start = now() + before_us * 1000LL;
 
+	sleep_until(start - warm_us * 1000LL);
+	model(MODEL_ON);
 	sleep_until(start);
 	read_stat(first, sizeof first);
 	command(BEFORE);
@@ -48,6 +53,15 @@ static void marks(int before_us, int span_us, int steps)
 	}
 	read_stat(last, sizeof last);
 	printf("@@stat-before\n%s@@stat-after\n%s", first, last);
+}
+
+static void branches(void)
+{
+	static char words[1 << 12];
+
+	memset(words, 0, sizeof words); /* so that its page is there */
+	branch(words);
+	fputs(words, stdout);
 }
 
 static uint64_t random_state = 12345;
@@ -327,14 +341,16 @@ static void system_calls(int cpu)
 int main(int count, char **word)
 {
 	const char *test = count > 1 ? word[1] : "";
-	int n[3] = {0};
+	int n[4] = {0};
 
-	for (int k = 0; k < 3 && k + 2 < count; k++)
+	for (int k = 0; k < 4 && k + 2 < count; k++)
 		n[k] = (int)strtol(word[k + 2], NULL, 0);
 	if (!strcmp(test, "mark"))
 		command(n[0]);
+	else if (!strcmp(test, "branch"))
+		branches();
 	else if (!strcmp(test, "marks"))
-		marks(n[0], n[1], n[2]);
+		marks(n[0], n[1], n[2], n[3]);
 	else if (!strcmp(test, "spin"))
 		spin(n[0], (uint64_t)n[1]);
 	else if (!strcmp(test, "sleep"))

@@ -187,6 +187,7 @@ static int next(void)
 {
 	int64_t due;
 
+	branch_here();
 	for (;;) {
 		/* The owner goes on; then those after it; then those that were interrupted after
 		 * their turn. */
@@ -247,6 +248,7 @@ bool clock_start(qemu_plugin_id_t id)
 		.interrupted = interrupted,
 		.device_read = dma_read,
 		.device_wrote = dma_wrote,
+		.ended = run_ended,
 	};
 
 	return qemu_plugin_take_turns(id, &turns);

@@ -7,6 +7,7 @@
  *   2  the model off
  *   3  the machine's price of an instruction
  *   4  the boot's
+ *   5  the place where copies begin (branch.c)
  *   others: a mark. 0x10 begins a measurement. What was counted since the last mark goes to the
  * report, a line of JSON. The plugin sets LAST_MARK when the emulator ends.
  *
@@ -17,7 +18,7 @@
 
 #include "priced.h"
 
-enum { MODEL_ON = 1, MODEL_OFF, RUN_PRICES, BOOT_PRICES, BEFORE = 0x10 };
+enum { MODEL_ON = 1, MODEL_OFF, RUN_PRICES, BOOT_PRICES, BEFORE = 0x10 }; /* and BRANCH */
 
 bool model_on;
 FILE *report_file;

@@ -8,12 +8,19 @@
  *   clients=MASK        CPUs that drive traffic: fast and without caches
  *   report=FILE         where marks go
  *   profile=FILE        where the profile goes, if one is wanted: it makes the emulator slower
+ *   orders=N            socket with orders for copies (branch.c)
  *   quantum_ns, tsc_mhz, boot_ps, client_ps: see README.md
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "priced.h"
+
+void run_ended(void)
+{
+	command_report(LAST_MARK);
+	profile_write();
+}
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -68,6 +75,8 @@ static bool option(const char *name, const char *value, const char **machine_pat
 		run.nodes = (unsigned int)n;
 	else if (!strcmp(name, "node_mib"))
 		run.node_lines = n << (20 - LINE_SHIFT);
+	else if (!strcmp(name, "orders"))
+		branch_orders = (int)n;
 	else if (!strcmp(name, "clients"))
 		run.clients = n;
 	else if (!strcmp(name, "quantum_ns") && n >= 100)
@@ -89,8 +98,7 @@ static void at_end(qemu_plugin_id_t id, void *unused)
 {
 	(void)id;
 	(void)unused;
-	command_report(LAST_MARK);
-	profile_write();
+	run_ended();
 }
 
 static void on_cpu(qemu_plugin_id_t id, unsigned int index)

@@ -13,6 +13,7 @@
  *   memory.c    bandwidth of DRAM and links, and the wait when it is short
  *   dma.c       what devices read and write, DDIO
  *   command.c   commands from the guest, reports
+ *   branch.c    copies of the running emulator
  *   profile.c   where in the code the time goes
  *
  * Times are picoseconds of guest time unless a name says otherwise.
@@ -111,6 +112,9 @@ extern bool model_on;
 extern qemu_plugin_u64 slot_c;
 extern FILE *report_file;
 
+/* plugin.c */
+void run_ended(void);
+
 /* machine.c */
 bool machine_read(const char *path);
 bool machine_fits(void);
@@ -171,8 +175,14 @@ void profile_stall(unsigned int index, uint64_t ps);
 void profile_open(bool open);
 void profile_write(void);
 
+/* branch.c */
+extern int branch_orders; /* socket; -1: there are no copies */
+void branch_here(void);
+void branch_command(unsigned int index, void *unused);
+
 /* command.c */
 enum { LAST_MARK = 0xff }; /* set when the emulator ends */
+enum { BRANCH = 5 };	   /* the command that branch.c takes */
 void command_run(unsigned int index, void *command);
 void command_report(int tag);
 

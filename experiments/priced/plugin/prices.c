@@ -87,7 +87,10 @@ static uint64_t translate_instruction(struct qemu_plugin_insn *instruction)
 	if (event == EVENT_PAUSE)
 		qemu_plugin_register_vcpu_insn_exec_cb(instruction, clock_pause,
 						       QEMU_PLUGIN_CB_NO_REGS, NULL);
-	if (is_command(b, n))
+	if (is_command(b, n) && b[3] == BRANCH)
+		qemu_plugin_register_vcpu_insn_exec_cb(instruction, branch_command,
+						       QEMU_PLUGIN_CB_R_REGS, NULL);
+	else if (is_command(b, n))
 		qemu_plugin_register_vcpu_insn_exec_cb(
 			instruction, command_run, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)b[3]);
 	if (!model_on)

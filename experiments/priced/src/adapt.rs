@@ -44,17 +44,16 @@ pub fn run(mut options: AbOptions) -> Result<()> {
     let near = options.layout().long_cpus;
     let expected = usize::from(options.workload.long_flows);
     let mut traces = BTreeMap::new();
-    let tasks = ab::tasks(options, &machine, &bench)?;
-    bench.run(tasks, &progress, |which, task, said| {
+    let (trunks, branches) = ab::guests(options, &machine, &bench)?;
+    bench.run_branches(trunks, branches, &progress, |which, name, said| {
         let traced = Trace::all(said.part("server.out")?);
         ensure!(
             traced.len() == expected,
-            "{}: the server traced {} long flows instead of {expected}",
-            task.name,
+            "{name}: the server traced {} long flows instead of {expected}",
             traced.len()
         );
-        let name = format!("{}, {}", which.world.word(), which.arm.name);
-        traces.insert((name, which.seed), traced);
+        let arm = format!("{}, {}", which.world.word(), which.arm.name);
+        traces.insert((arm, which.seed), traced);
         Ok(())
     })?;
     drop(progress);

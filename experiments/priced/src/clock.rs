@@ -59,10 +59,10 @@ pub fn run(
     let tasks: Vec<_> = guests.iter().map(|guest| ((), guest.task(&machine))).collect();
     tasks.iter().try_for_each(|(_, task)| task.hardware.check())?;
     let bench = Bench::new(options, progress)?;
-    bench.run_heard(tasks, progress, heard, |(), task, said| {
-        let code = said.part("code").with_context(|| task.name.clone())?.trim();
+    bench.run_heard(tasks, progress, heard, |(), name, said| {
+        let code = said.part("code").with_context(|| name.to_owned())?.trim();
         if code != "0" {
-            bail!("{}: the program ended with code {code}", task.name);
+            bail!("{name}: the program ended with code {code}");
         }
         Ok(())
     })

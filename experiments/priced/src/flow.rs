@@ -85,11 +85,11 @@ pub fn run(options: &FlowOptions, json: bool) -> Result<()> {
     let tasks = machines
         .iter()
         .flat_map(|machine| (0..options.seeds).map(move |seed| (machine, seed)))
-        .map(|(machine, seed)| (seed, task(options, machine, seed, &bench)));
+        .map(|it @ (machine, seed)| (it, task(options, machine, seed, &bench)));
     let mut flows = Vec::new();
-    bench.run(tasks, &progress, |seed, task, said| {
-        let of_task = measured(task.hardware.machine, options.mtu, seed, &said);
-        flows.extend(of_task.with_context(|| task.name.clone())?);
+    bench.run(tasks, &progress, |(machine, seed), name, said| {
+        let of_guest = measured(machine, options.mtu, seed, &said);
+        flows.extend(of_guest.with_context(|| name.to_owned())?);
         Ok(())
     })?;
     drop(progress);

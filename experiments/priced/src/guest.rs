@@ -7,7 +7,6 @@ use std::io::{Read, Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,8 @@ use steer_lab::initramfs::{self, Script};
 use steer_lab::kernel::Kernel;
 use steer_lab::parts;
 
-use crate::hardware::{Files, Hardware};
+use crate::branch::Copy;
+use crate::hardware::{Files, Hardware, Outputs};
 use crate::marks::{self, LAST, Mark};
 use crate::tools::Tools;
 
@@ -28,6 +28,9 @@ use crate::tools::Tools;
 const SCRIPT: &str = include_str!("../guest/priced.sh");
 /// Time for the emulator to end by itself, and write its last mark.
 const TO_END: Duration = Duration::from_secs(20);
+
+/// Variables of a script.
+pub(crate) type Words = [(&'static str, String)];
 
 /// What a guest is to run.
 #[derive(Debug)]
@@ -51,11 +54,20 @@ pub(crate) struct Task<'a> {
 #[derive(Debug)]
 pub(crate) struct Guest {
     name: String,
-    emulator: Running,
-    files: Files,
+    process: Process,
+    outputs: Outputs,
     started: Instant,
     /// Bytes of the console that [`Self::heard`] has passed on.
     heard: u64,
+}
+
+/// What runs a guest. It is killed when dropped.
+#[derive(Debug)]
+pub(crate) enum Process {
+    /// An emulator of its own.
+    Emulator(Running),
+    /// A copy of one.
+    Copy(Copy),
 }
 
 /// What a guest said until its end.
@@ -75,26 +87,41 @@ impl Guest {
     /// # Errors
     /// When a program is missing.
     pub(crate) fn start(task: &Task<'_>, tools: &Tools, kernel: &Kernel) -> Result<Self> {
+        Self::start_with(task, tools, kernel, None, &[])
+    }
+
+    /// The same; it takes orders for copies from a socket, and inherits files for them.
+    pub(crate) fn start_with(
+        task: &Task<'_>,
+        tools: &Tools,
+        kernel: &Kernel,
+        orders: Option<OwnedFd>,
+        inherited: &[&OwnedFd],
+    ) -> Result<Self> {
         let words = shell(&task.words);
         let scripts = [("priced.sh", SCRIPT), ("words", &words), ("test.sh", task.test)];
         let scripts = [&scripts, task.files].concat();
         let files = Files {
             prices: memory("prices", &task.hardware.machine.prices())?,
-            marks: memory("marks", "")?,
-            console: memory("console", "")?,
-            profile: task.profile.then(|| memory("profile", "")).transpose()?,
             initramfs: initramfs::pack(kernel, &task.programs, &scripts)?,
+            outputs: Outputs::new(task.profile)?,
+            orders,
         };
         let image = kernel.image().display().to_string();
         let mut command = tools.emulator.command();
         command.args(task.hardware.arguments(tools, &image, &files));
         tool::die_with_us(&mut command);
-        let given = [&files.prices, &files.marks, &files.console, &files.initramfs];
-        for file in given.into_iter().chain(&files.profile) {
+        let given = [&files.prices, &files.initramfs].into_iter().chain(&files.orders);
+        for file in given.chain(files.outputs.all()).chain(inherited.iter().copied()) {
             tool::inherit(&mut command, std::slice::from_ref(file));
         }
-        let emulator = Running::start(&mut command)?;
-        Ok(Self { name: task.name.clone(), emulator, files, started: Instant::now(), heard: 0 })
+        let process = Process::Emulator(Running::start(&mut command)?);
+        Ok(Self::of(task.name.clone(), process, files.outputs))
+    }
+
+    /// A guest that runs already.
+    pub(crate) fn of(name: String, process: Process, outputs: Outputs) -> Self {
+        Self { name, process, outputs, started: Instant::now(), heard: 0 }
     }
 
     /// What it said, once it has ended; `None` before.
@@ -103,10 +130,10 @@ impl Guest {
     /// When the emulator refused the machine, or something failed in the guest. The error quotes
     /// what it said.
     pub(crate) fn ended(&mut self) -> Result<Option<Said>> {
-        let Some(status) = self.emulator.try_wait().context("waiting for the emulator")? else {
+        if !self.process.has_ended()? {
             return Ok(None);
-        };
-        self.said(status).map(Some).with_context(|| self.name.clone())
+        }
+        self.said().map(Some).with_context(|| self.name.clone())
     }
 
     /// The whole lines that came to its console since the last call.
@@ -114,7 +141,7 @@ impl Guest {
     /// # Errors
     /// When the file in memory cannot be read.
     pub(crate) fn heard(&mut self) -> Result<Vec<String>> {
-        let console = self.files.console.try_clone().context("reading a memory file")?;
+        let console = self.outputs.console.try_clone().context("reading a memory file")?;
         let console = File::from(console);
         let length = console.metadata().context("reading a memory file")?.len();
         let mut new = vec![0; length.saturating_sub(self.heard) as usize];
@@ -133,7 +160,7 @@ impl Guest {
     /// Ends it before its time. Returns the error that tells how far it came.
     pub(crate) fn stop(mut self, budget: Duration) -> Error {
         let told = self.far().unwrap_or_else(|error| format!("{error:#}"));
-        let console = console(&self.files.console);
+        let console = console(&self.outputs.console);
         Error::msg(format!(
             "{}: not done after {} s of real time (--budget); {told}\n{console}",
             self.name,
@@ -143,33 +170,73 @@ impl Guest {
 
     /// How far it came: the plugin sets a last mark when the emulator is told to end.
     fn far(&mut self) -> Result<String> {
-        kill_process(Pid::from_child(&self.emulator), Signal::TERM)
-            .context("ending the emulator")?;
+        self.process.end()?;
         let deadline = Instant::now() + TO_END;
-        while self.emulator.try_wait()?.is_none() {
+        while !self.process.has_ended()? {
             ensure!(Instant::now() < deadline, "the emulator did not end");
             thread::sleep(Duration::from_millis(50));
         }
-        let marks = marks::read(&content(&self.files.marks)?)?;
+        let marks = marks::read(&content(&self.outputs.marks)?)?;
         let last = marks.last().filter(|mark| mark.mark == LAST);
         last.context("the emulator wrote no last mark").map(how_far)
     }
 
-    fn said(&mut self, status: ExitStatus) -> Result<Said> {
-        let text = content(&self.files.console)?;
-        let mut complaint = String::new();
-        if let Some(stderr) = &mut self.emulator.stderr {
-            stderr.read_to_string(&mut complaint).context("reading what the emulator said")?;
-        }
-        ensure!(status.success(), "the emulator failed ({status}): {}", complaint.trim());
+    fn said(&mut self) -> Result<Said> {
+        self.process.check()?;
+        let text = content(&self.outputs.console)?;
         let parts = parts::split(&text).with_context(|| {
-            format!("the guest ended before its script did; {}", console(&self.files.console))
+            format!("the guest ended before its script did; {}", console(&self.outputs.console))
         })?;
         if let Some(failure) = parts.get("failed") {
             return Err(Error::msg(failure.trim().to_owned()).context("in the guest"));
         }
-        let profile = self.files.profile.as_ref().map(content).transpose()?;
-        Ok(Said { parts, marks: marks::read(&content(&self.files.marks)?)?, profile })
+        let profile = self.outputs.profile.as_ref().map(content).transpose()?;
+        Ok(Said { parts, marks: marks::read(&content(&self.outputs.marks)?)?, profile })
+    }
+}
+
+impl Process {
+    fn has_ended(&mut self) -> Result<bool> {
+        match self {
+            Self::Emulator(emulator) => emulator.try_wait().map(|status| status.is_some()),
+            Self::Copy(copy) => copy.has_ended(),
+        }
+        .context("waiting for the emulator")
+    }
+
+    /// Asks it to end.
+    fn end(&self) -> Result<()> {
+        match self {
+            Self::Emulator(emulator) => kill_process(Pid::from_child(emulator), Signal::TERM),
+            Self::Copy(copy) => copy.signal(Signal::TERM),
+        }
+        .context("ending the emulator")
+    }
+
+    /// Whether it ended well. How a copy ended is known from its output alone.
+    fn check(&mut self) -> Result<()> {
+        let Self::Emulator(emulator) = self else { return Ok(()) };
+        let status = emulator.wait().context("waiting for the emulator")?;
+        let mut complaint = String::new();
+        if let Some(stderr) = &mut emulator.stderr {
+            stderr.read_to_string(&mut complaint).context("reading what the emulator said")?;
+        }
+        ensure!(status.success(), "the emulator failed ({status}): {}", complaint.trim());
+        Ok(())
+    }
+}
+
+impl Outputs {
+    pub(crate) fn new(profile: bool) -> Result<Self> {
+        Ok(Self {
+            marks: memory("marks", "")?,
+            console: memory("console", "")?,
+            profile: profile.then(|| memory("profile", "")).transpose()?,
+        })
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &OwnedFd> {
+        [&self.marks, &self.console].into_iter().chain(&self.profile)
     }
 }
 
@@ -210,7 +277,7 @@ fn how_far(mark: &Mark) -> String {
 }
 
 /// A file in memory.
-fn memory(name: &str, text: &str) -> Result<OwnedFd> {
+pub(crate) fn memory(name: &str, text: &str) -> Result<OwnedFd> {
     let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)
         .with_context(|| format!("making a memory file for the {name}"))?;
     let mut file = File::from(file);
@@ -234,7 +301,7 @@ fn console(file: &OwnedFd) -> String {
 }
 
 /// Assignments for a shell.
-fn shell(words: &[(&str, String)]) -> String {
+pub(crate) fn shell(words: &Words) -> String {
     words.iter().map(|(name, value)| format!("{name}={}\n", quoted(value))).collect()
 }
 

@@ -124,11 +124,9 @@ impl Hardware<'_> {
         Ok(())
     }
 
-    /// Arguments for the emulator. `files`: prices, marks, console and initramfs, under the
-    /// descriptors that it inherits.
+    /// Arguments for the emulator. `files`, under the descriptors that it inherits.
     pub(crate) fn arguments(&self, tools: &Tools, kernel: &str, files: &Files) -> Vec<String> {
         let whole = self.whole();
-        let path = |file: &OwnedFd| format!("/proc/self/fd/{}", file.as_raw_fd());
         let dies = (whole.cores / self.machine.count("cache.l3_cores")).max(1);
         let mut arguments = words(&format!(
             "-nodefaults -no-user-config -no-reboot -display none -monitor none -machine q35 \
@@ -136,26 +134,29 @@ impl Hardware<'_> {
              -cpu max,-rdrand,-rdseed,-la57,-erms,-fsrm,-monitor \
              -chardev file,id=console,path={} -serial chardev:console",
             whole.sockets * self.node_mib as usize,
-            path(&files.console)
+            path(&files.outputs.console)
         ));
         arguments.extend(whole.machine(dies, self.node_mib));
         if let Some(network) = self.network {
             arguments.extend(network.arguments(self.shape.sockets - 1));
         }
         let clients: u64 = self.clients().map(|cpu| 1 << cpu).sum();
-        let profile = files.profile.as_ref().map(|file| format!(",profile={}", path(file)));
+        let profile = files.outputs.profile.as_ref();
+        let profile = profile.map(|file| format!(",profile={}", path(file)));
+        let orders = files.orders.as_ref().map(|it| format!(",orders={}", it.as_raw_fd()));
         let plugin = format!(
-            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients},boot_ps={},quantum_ns={}{}",
+            "{},machine={},report={},nodes={},cores={},threads={},node_mib={},clients={clients},boot_ps={},quantum_ns={}{}{}",
             tools.plugin.display(),
             path(&files.prices),
-            path(&files.marks),
+            path(&files.outputs.marks),
             whole.sockets,
             whole.cores,
             whole.threads,
             self.node_mib,
             self.pace.boot_ps,
             self.pace.quantum_ns,
-            profile.unwrap_or_default()
+            profile.unwrap_or_default(),
+            orders.unwrap_or_default()
         );
         let flags = ["-plugin", "-kernel", "-initrd", "-append"].map(str::to_owned);
         let kernel_words = format!("{KERNEL_WORDS} {} lab.mode=priced", self.kernel_words);
@@ -171,10 +172,23 @@ impl Hardware<'_> {
 #[derive(Debug)]
 pub(crate) struct Files {
     pub(crate) prices: OwnedFd,
+    pub(crate) initramfs: OwnedFd,
+    pub(crate) outputs: Outputs,
+    /// Socket with orders for copies.
+    pub(crate) orders: Option<OwnedFd>,
+}
+
+/// Files that a guest writes.
+#[derive(Debug)]
+pub(crate) struct Outputs {
     pub(crate) marks: OwnedFd,
     pub(crate) console: OwnedFd,
-    pub(crate) initramfs: OwnedFd,
     pub(crate) profile: Option<OwnedFd>,
+}
+
+/// The path of an inherited descriptor, in the process that has inherited it.
+pub(crate) fn path(file: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
 impl Network {

@@ -6,6 +6,7 @@
 pub mod ab;
 pub mod adapt;
 mod bench;
+mod branch;
 pub mod calibrate;
 pub mod clock;
 pub mod flow;

@@ -54,9 +54,9 @@ pub fn run(options: &AbOptions) -> Result<()> {
     let seeds = f64::from(options.seeds);
     let mut arms: Vec<(String, Functions)> =
         options.arms.iter().map(|arm| (arm.name.clone(), Functions::new())).collect();
-    let tasks = ab::tasks(options, &machine, &bench)?;
-    bench.run(tasks, &progress, |which, task, said| {
-        let functions = functions(&said).with_context(|| task.name.clone())?;
+    let (trunks, branches) = ab::guests(options, &machine, &bench)?;
+    bench.run_branches(trunks, branches, &progress, |which, name, said| {
+        let functions = functions(&said).with_context(|| name.to_owned())?;
         let sum = arms.iter_mut().find(|(name, _)| *name == which.arm.name);
         let (_, sum) = sum.context("a sample of no arm")?;
         let share = 1.0 / (seeds * options.worlds.len() as f64 * options.duration_s);

@@ -8,7 +8,7 @@ use steer_ground::text::words;
 use steer_lab::kernel::Wanted;
 use steer_priced::ab::{self, AbOptions};
 use steer_priced::flow::{self, FlowOptions};
-use steer_priced::guard::{self, GuardOptions};
+use steer_priced::guard::{self, Case, GuardOptions};
 use steer_priced::{BenchOptions, adapt, calibrate, profile};
 
 use super::guest::SourceArgs;
@@ -29,15 +29,25 @@ pub(crate) enum PricedCommand {
     /// Time how soon the thread of a new long flow runs near the NIC under each arm, by the guest's
     /// clock, and count its moves after that: the flags of `priced ab`.
     Adapt(Box<PricedAbArgs>),
-    /// Compare a short run of scx_steer with the record in experiments/priced/guard.json, in three
-    /// minutes, or in six if it looks worse. Fails if it lost more than 2 % of its throughput per
+    /// Compare short runs of scx_steer, at fixed rates and with one saturated queue, with the record
+    /// in experiments/priced/guard.json, in three minutes, or in six if they look worse. Fails if it lost more than 2 % of its throughput per
     /// core and that is no chance, or if long flows are placed worse.
     Guard(GuardArgs),
 }
 
 /// What the guard measures: flags of `steer-bench priced ab`. CPUs near the NIC are left for RPCs.
-const GUARD: &str =
-    "--shape 2x4 --steering hash --seeds 4 --no-hogs --duration 0.1 --out target/priced-guard";
+const GUARD: [(&str, &str); 2] = [
+    (
+        "fixed rates",
+        "--shape 2x4 --steering hash --seeds 4 --no-hogs --duration 0.1 \
+         --out target/priced-guard/fixed",
+    ),
+    (
+        "one saturated queue",
+        "--shape 2x4 --steering hash --seeds 2 --no-hogs --duration 0.1 \
+         --queues 1 --long-rate max --out target/priced-guard/saturated",
+    ),
+];
 
 /// How to run guests.
 #[derive(Debug, Args)]
@@ -145,11 +155,15 @@ impl PricedCommand {
                 adapt::run(priced_ab::options(&command[3..])?)
             }
             Self::Guard(args) => {
-                let flags = words(GUARD);
-                let ab = AbOptions { bench: args.bench.into(), ..priced_ab::options(&flags)? };
-                let command: Vec<_> =
-                    words("steer-bench priced ab").into_iter().chain(flags).collect();
-                guard::run(&GuardOptions { ab, record: args.record }, &command)
+                let bench: BenchOptions = args.bench.into();
+                let case = |(name, flags)| {
+                    let flags = words(flags);
+                    let ab = AbOptions { bench: bench.clone(), ..priced_ab::options(&flags)? };
+                    let command = words("steer-bench priced ab").into_iter().chain(flags).collect();
+                    Ok(Case { name, ab, command })
+                };
+                let cases = GUARD.into_iter().map(case).collect::<Result<_>>()?;
+                guard::run(&GuardOptions { cases, record: args.record })
             }
             Self::Flow(args) => {
                 let options = FlowOptions {

@@ -22,7 +22,7 @@ use steer_result::{
     AbResult, Environment, Header, PRICED, Sample, Unfinished, Workload, summarize,
 };
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Branch};
 use crate::guest::Task;
 use crate::machine::Machine;
 pub use options::AbOptions;
@@ -52,7 +52,7 @@ pub(crate) fn run_in(
     let progress = Progress::rounds(which.len() as u64);
     // What the model cannot hold should not wait for the emulator's build.
     for one in which.iter().take(1) {
-        task::task(options, &machine, one, &[]).hardware.check()?;
+        task::trunk(options, &machine, one, &[]).hardware.check()?;
     }
     let bench = Bench::new(&options.bench, &progress)?;
     let header = header(options, &machine, &bench, command)?;
@@ -61,10 +61,10 @@ pub(crate) fn run_in(
     fs::create_dir_all(&options.out)
         .with_context(|| format!("creating {}", options.out.display()))?;
     let planned = which.len();
-    let tasks = tasks(options, &machine, &bench)?;
+    let (trunks, branches) = guests(options, &machine, &bench)?;
     let cpus = 0..options.shape.cpus();
-    let measured = bench.run(tasks, &progress, |which, task, said| {
-        let read = sample::read(&which, cpus.clone(), &said).with_context(|| task.name.clone())?;
+    let measured = bench.run_branches(trunks, branches, &progress, |which, name, said| {
+        let read = sample::read(&which, cpus.clone(), &said).with_context(|| name.to_owned())?;
         run.add(read);
         run.save(Some(Unfinished { planned, error: None })).map(drop)
     });
@@ -85,30 +85,43 @@ pub(crate) fn run_in(
     error.map_or(Ok(result), Err)
 }
 
-/// Every sample with its guest.
+/// The guests that boot, one for each steering mode and arm, and the samples that are copies of
+/// them.
+pub(crate) type Guests<'a> = (Vec<Task<'a>>, Vec<(Which<'a>, Branch)>);
+
+/// All guests of a comparison.
 ///
 /// # Errors
 /// When a program of the guest is not installed.
-pub(crate) fn tasks<'a>(
+pub(crate) fn guests<'a>(
     options: &'a AbOptions,
     machine: &'a Machine,
     bench: &Bench,
-) -> Result<Vec<(Which<'a>, Task<'a>)>> {
+) -> Result<Guests<'a>> {
     let programs = task::programs(options, bench)?;
-    let with_guest = |one: Which<'a>| {
-        let task = task::task(options, machine, &one, &programs);
-        (one, task)
+    let all = all(options);
+    let first = all.iter().filter(|it| it.seed == options.first_seed);
+    let trunks = first.map(|it| task::trunk(options, machine, it, &programs)).collect();
+    let arms = options.arms.len();
+    let with_branch = |(at, it): (usize, Which<'a>)| {
+        let of_world = at / (arms * options.seeds as usize);
+        let branch = task::branch(options, machine, &it, of_world * arms + it.order as usize);
+        (it, branch)
     };
-    Ok(all(options).into_iter().map(with_guest).collect())
+    Ok((trunks, all.into_iter().enumerate().map(with_branch).collect()))
 }
 
-/// Every sample, seed by seed: an unfinished result has whole rounds first.
+/// Every sample: a steering mode after the other, and in each seed by seed, so that an unfinished
+/// result has whole rounds first.
 fn all(options: &AbOptions) -> Vec<Which<'_>> {
     let seeds = options.first_seed..options.first_seed + options.seeds;
-    seeds
-        .flat_map(|seed| {
-            options.worlds.iter().flat_map(move |&world| {
-                (0..).zip(&options.arms).map(move |(order, arm)| Which { world, arm, order, seed })
+    let arms = || (0..).zip(&options.arms);
+    options
+        .worlds
+        .iter()
+        .flat_map(|&world| {
+            seeds.clone().flat_map(move |seed| {
+                arms().map(move |(order, arm)| Which { world, arm, order, seed })
             })
         })
         .collect()

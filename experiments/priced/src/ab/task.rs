@@ -1,4 +1,4 @@
-//! One sample's guest: the words of its script (`guest/ab.sh`).
+//! The guest of an arm, and a sample as a copy of it: the words of their script (`guest/ab.sh`).
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -7,11 +7,12 @@ use std::time::Duration;
 use anyhow::Result;
 use steer_ground::cpus::joined;
 use steer_ground::tool;
+use steer_ground::word::Word;
 use steer_lab::steering::Steering;
 use steer_scenario::arm::Arm;
 
 use super::options::AbOptions;
-use crate::bench::Bench;
+use crate::bench::{Bench, Branch};
 use crate::guest::Task;
 use crate::hardware::{Hardware, NO_WATCHDOGS, Network, Pace, Wire};
 use crate::machine::Machine;
@@ -24,6 +25,8 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(10, 42, 0, 2);
 /// Seconds that the client has for opening its connections, so that its window begins at a known
 /// moment.
 const CONNECT_S: f64 = 0.05;
+/// Seconds of the warm-up for which the model is on: by then caches are as full as they get.
+const WARM_S: f64 = 0.05;
 /// The shortest interval of the observer's timeline.
 const SHORTEST_S: f64 = 0.01;
 /// First source ports: each seed has its own, and so other hashes.
@@ -56,8 +59,8 @@ pub(super) fn programs(options: &AbOptions, bench: &Bench) -> Result<Vec<PathBuf
     Ok(programs)
 }
 
-/// The guest of one sample.
-pub(super) fn task<'a>(
+/// The guest of the sample's arm, up to where seeds part.
+pub(super) fn trunk<'a>(
     options: &AbOptions,
     machine: &'a Machine,
     which: &Which<'_>,
@@ -86,17 +89,14 @@ pub(super) fn task<'a>(
     let list = |cpus: &[usize]| -> String {
         cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
     };
-    let mut load = options.workload.load(Default::default(), which.source_port());
-    load.connect_s = CONNECT_S;
-    load.warmup_s = options.warmup_s;
-    load.duration_s = options.duration_s;
     let lead = CONNECT_S + options.warmup_s;
+    // What is traced is of interest from the beginning.
+    let warm = if options.workload.trace_long { lead } else { WARM_S.min(lead) };
     let clients: Vec<usize> = hardware.clients().collect();
     let hogs = options.workload.hogs(&layout, Duration::from_secs_f64(lead), options.duration_s);
     let arm = which.arm;
     let words = vec![
         ("mtu", options.mtu.to_string()),
-        ("seed", which.seed.to_string()),
         ("measured_cpus", joined(&(0..cpus).collect::<Vec<_>>())),
         ("client_cpus", joined(&clients)),
         ("client_cpu", clients.last().map_or_else(String::new, usize::to_string)),
@@ -106,16 +106,16 @@ pub(super) fn task<'a>(
         ("scheduler", arm.scheduler.as_ref().map_or_else(String::new, |argv| argv.join(" "))),
         ("server", options.workload.server(arm.pinned, &layout).join(" ")),
         ("hogs", hogs.map_or_else(String::new, |argv| argv.join(" "))),
-        ("client_command", format!("steer-bench {}", load.arguments(&[SERVER.into()]).join(" "))),
         ("profile", if options.profile { "yes" } else { "" }.to_owned()),
         ("lead_s", lead.to_string()),
         ("span_s", options.duration_s.to_string()),
         ("interval_s", (options.duration_s / 20.0).max(SHORTEST_S).to_string()),
         ("lead_us", format!("{:.0}", lead * 1e6)),
+        ("warm_us", format!("{:.0}", warm * 1e6)),
         ("span_us", format!("{:.0}", options.duration_s * 1e6)),
     ];
     Task {
-        name: format!("{}, {}, seed {}, {}", machine.id, which.name(), which.seed, arm.name),
+        name: format!("{}, {}, {}", machine.id, which.world.word(), arm.name),
         hardware,
         test: TEST,
         words,
@@ -125,9 +125,27 @@ pub(super) fn task<'a>(
     }
 }
 
-impl Which<'_> {
-    fn name(&self) -> &'static str {
-        use steer_ground::word::Word;
-        self.world.word()
+/// The sample itself: what its seed chooses.
+pub(super) fn branch(
+    options: &AbOptions,
+    machine: &Machine,
+    which: &Which<'_>,
+    trunk: usize,
+) -> Branch {
+    let mut load = options.workload.load(Default::default(), which.source_port());
+    load.connect_s = CONNECT_S;
+    load.warmup_s = options.warmup_s;
+    load.duration_s = options.duration_s;
+    let Which { world, arm, seed, .. } = which;
+    Branch {
+        trunk,
+        name: format!("{}, {}, seed {seed}, {}", machine.id, world.word(), arm.name),
+        words: vec![
+            ("seed", seed.to_string()),
+            (
+                "client_command",
+                format!("steer-bench {}", load.arguments(&[SERVER.into()]).join(" ")),
+            ),
+        ],
     }
 }

@@ -41,11 +41,10 @@ pub fn run(machines: &[String], bench: &BenchOptions, json: bool) -> Result<()> 
         all.iter().map(|named| Machine::find(named)).collect::<Result<_>>()?;
     let progress = Progress::rounds(machines.len() as u64);
     let bench = Bench::new(bench, &progress)?;
-    let tasks = machines.iter().map(|machine| ((), task(machine, &bench)));
+    let tasks = machines.iter().map(|machine| (machine, task(machine, &bench)));
     let mut done: Vec<Calibration> = Vec::new();
-    bench.run(tasks, &progress, |(), task, said| {
-        let machine = task.hardware.machine;
-        let checks = checks::all(machine, &measured(&said)?).with_context(|| task.name.clone())?;
+    bench.run(tasks, &progress, |machine, name, said| {
+        let checks = checks::all(machine, &measured(&said)?).with_context(|| name.to_owned())?;
         done.push(Calibration { machine: machine.id.clone(), checks });
         Ok(())
     })?;

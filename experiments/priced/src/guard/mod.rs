@@ -7,50 +7,45 @@ use anyhow::{Result, ensure};
 use steer_lab::SCX_STEER;
 
 use crate::ab::{self, AbOptions};
-use record::{Figures, Record};
+use record::{Compared, Figures, Record};
+
+/// A kind of traffic.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Its name in the record and in messages.
+    pub name: &'static str,
+    /// The comparison that makes the record.
+    pub ab: AbOptions,
+    /// The command that makes it.
+    pub command: Vec<String>,
+}
 
 /// What to do.
 #[derive(Debug, Clone)]
 pub struct GuardOptions {
-    /// The comparison that makes the record.
-    pub ab: AbOptions,
+    /// What is guarded.
+    pub cases: Vec<Case>,
     /// Make a new record instead of comparing with it.
     pub record: bool,
 }
 
-/// Measures, compares and prints. If figures look worse, measures as many seeds again: a change of
-/// any program moves each of them by chance.
+/// Measures, compares and prints. If figures of a case look worse, measures as many seeds again: a
+/// change of any program moves each of them by chance.
 ///
 /// # Errors
 /// When a sample fails, when there is no record for this model, or when figures are worse than on
 /// record. Names these.
-pub fn run(options: &GuardOptions, command: &[String]) -> Result<()> {
+pub fn run(options: &GuardOptions) -> Result<()> {
     if options.record {
-        let twice = AbOptions { seeds: 2 * options.ab.seeds, ..options.ab.clone() };
-        return Record::new(&ab::run(&twice, command.to_vec())?)?.write();
+        return record(&options.cases);
     }
     let record = Record::read()?;
-    let mut own = options.ab.clone();
-    // The others do not depend on what is guarded, and vary more: the default's by a tenth.
-    own.arms.retain(|arm| arm.name == SCX_STEER);
-    let mut figures = Figures::default();
-    let mut measure = |own: &AbOptions| {
-        let result = ab::run_in(own, command.to_vec(), |it| record.check(it))?;
-        figures.add(Figures::of(&result));
-        let compared = record.compare(&figures);
-        for it in &compared {
-            println!("  {}", it.line);
-        }
-        Ok::<_, anyhow::Error>(compared)
-    };
-    let mut compared = measure(&own)?;
-    if compared.iter().any(|it| it.below) {
-        println!("That may be chance: as many seeds again.");
-        own.first_seed += own.seeds;
-        compared = measure(&own)?;
+    let mut worse = Vec::new();
+    for case in &options.cases {
+        let compared = case.compare(&record)?;
+        let of_case = compared.into_iter().filter(Compared::worse);
+        worse.extend(of_case.map(|it| format!("{}: {}", case.name, it.line)));
     }
-    let worse: Vec<&str> =
-        compared.iter().filter(|it| it.worse()).map(|it| it.line.as_str()).collect();
     ensure!(
         worse.is_empty(),
         "worse than on record: {}; if that is meant: steer-bench priced guard --record",
@@ -58,4 +53,41 @@ pub fn run(options: &GuardOptions, command: &[String]) -> Result<()> {
     );
     println!("no figure is worse than on record");
     Ok(())
+}
+
+/// Measures twice as many seeds, so that there are figures for those of a second look.
+fn record(cases: &[Case]) -> Result<()> {
+    let mut record = Record::default();
+    for case in cases {
+        let twice = AbOptions { seeds: 2 * case.ab.seeds, ..case.ab.clone() };
+        record.add(case.name, &ab::run(&twice, case.command.clone())?)?;
+    }
+    record.write()
+}
+
+impl Case {
+    fn compare(&self, record: &Record) -> Result<Vec<Compared>> {
+        let mut own = self.ab.clone();
+        // The others do not depend on what is guarded, and vary more: the default's by a tenth.
+        own.arms.retain(|arm| arm.name == SCX_STEER);
+        let mut figures = Figures::default();
+        let mut measure = |own: &AbOptions| {
+            let result = ab::run_in(own, self.command.clone(), |it| record.check(it))?;
+            figures.add(Figures::of(&result));
+            let compared = record.compare(self.name, &figures);
+            println!("{}:", self.name);
+            for it in &compared {
+                println!("  {}", it.line);
+            }
+            Ok::<_, anyhow::Error>(compared)
+        };
+        let compared = measure(&own)?;
+        if !compared.iter().any(|it| it.below) {
+            return Ok(compared);
+        }
+        println!("That may be chance: as many seeds again.");
+        own.first_seed += own.seeds;
+        own.out = own.out.join("again");
+        measure(&own)
+    }
 }

@@ -16,7 +16,8 @@ use crate::tools::digest;
 /// The record, from the root of the repository.
 const RECORD: &str = "experiments/priced/guard.json";
 /// Metrics of which more is better.
-const WORTH: [&str; 3] = ["throughput_per_core", "rpcs_per_cpu_second", "throughput_per_cpu"];
+const WORTH: [&str; 4] =
+    ["throughput_per_core", "rpcs_per_cpu_second", "throughput_per_cpu", "long_bytes_per_s"];
 /// The part of it that may be lost.
 const LOSS: f64 = 0.02;
 /// Shares of placement.
@@ -30,20 +31,25 @@ const SHIFT: f64 = 0.02;
 pub(super) struct Figures(IndexMap<String, IndexMap<String, Vec<f64>>>);
 
 /// The file.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Record {
     /// Hash of the emulator, the model and the prices. With others, figures do not compare.
     model: String,
     /// Release of the guest's kernel. Another one of its series moves the figures of all arms.
     kernel: String,
-    figures: Figures,
+    /// By the case's name.
+    cases: IndexMap<String, Figures>,
 }
 
 impl Record {
-    pub(super) fn new(result: &AbResult) -> Result<Self> {
-        let kernel = result.environment.kernel.clone().context("the result names no kernel")?;
-        Ok(Self { model: model_of(&result.environment)?, kernel, figures: Figures::of(result) })
+    /// Adds a case.
+    pub(super) fn add(&mut self, case: &str, result: &AbResult) -> Result<()> {
+        let environment = &result.environment;
+        self.kernel = environment.kernel.clone().context("the result names no kernel")?;
+        self.model = model_of(environment)?;
+        self.cases.insert(case.to_owned(), Figures::of(result));
+        Ok(())
     }
 
     pub(super) fn read() -> Result<Self> {
@@ -74,15 +80,16 @@ impl Record {
         Ok(())
     }
 
-    /// Compares the figures with those of the same seeds.
-    pub(super) fn compare(&self, now: &Figures) -> Vec<Compared> {
+    /// Compares the figures of a case with those of the same seeds.
+    pub(super) fn compare(&self, case: &str, now: &Figures) -> Vec<Compared> {
+        let none = Figures::default();
+        let recorded = self.cases.get(case).unwrap_or(&none);
         let own = |metric| now.values(metric, SCX_STEER);
         // Nothing if the record lacks some of the seeds.
-        let was = |metric, arm| {
-            self.figures.values(metric, arm).get(..own(metric).len()).unwrap_or_default()
-        };
+        let was =
+            |metric, arm| recorded.values(metric, arm).get(..own(metric).len()).unwrap_or_default();
         let worth = WORTH.into_iter().map(|metric| {
-            let others = self.figures.0.keys().filter(|arm| *arm != SCX_STEER);
+            let others = recorded.0.keys().filter(|arm| *arm != SCX_STEER);
             let ratios: String = others
                 .map(|arm| {
                     format!("; x {:.2} of {arm}", mean(own(metric)) / mean(was(metric, arm)))
@@ -202,8 +209,8 @@ mod tests {
     }
 
     fn compared(now: &Figures) -> Vec<Compared> {
-        let figures = figures(&[1.1; 4], 1.0);
-        Record { model: "m".to_owned(), kernel: "k".to_owned(), figures }.compare(now)
+        let cases = [("case".to_owned(), figures(&[1.1; 4], 1.0))].into();
+        Record { cases, ..Record::default() }.compare("case", now)
     }
 
     fn below(now: &Figures) -> Vec<String> {
@@ -222,12 +229,12 @@ mod tests {
         // One seed may be worse if the other makes up for it.
         assert!(below(&figures(&[1.05, 1.15], 1.0)).is_empty());
         let lost = worse(&figures(&[1.07; 4], 0.97));
-        assert_eq!(lost.len(), 4, "{lost:?}");
+        assert_eq!(lost.len(), 5, "{lost:?}");
         assert_eq!(
             lost[0],
             "throughput_per_core: 0.973 [0.973, 0.973] of what is on record; x 1.07 of default"
         );
-        assert_eq!(lost[3], "home_share: 0.970, on record 1.000");
+        assert_eq!(lost[4], "home_share: 0.970, on record 1.000");
         let mut mixed = figures(&[1.1; 2], 1.0);
         mixed.0[SCX_STEER]["mixed_share"] = vec![0.06, 0.0];
         assert_eq!(worse(&mixed), ["mixed_share: 0.030, on record 0.000"]);
@@ -236,15 +243,21 @@ mod tests {
     #[test]
     fn a_loss_that_may_be_chance_asks_for_more_seeds() {
         let mut few = figures(&[1.0, 1.12], 1.0);
-        assert!(below(&few).len() == 3 && worse(&few).is_empty());
+        assert!(below(&few).len() == 4 && worse(&few).is_empty());
         few.add(figures(&[1.07, 1.08], 1.0));
         assert_eq!(few.values(WORTH[0], SCX_STEER).len(), 4);
-        assert!(below(&few).len() == 3 && worse(&few).is_empty());
+        assert!(below(&few).len() == 4 && worse(&few).is_empty());
     }
 
     #[test]
     fn a_seed_that_the_record_lacks_is_worse() {
-        assert_eq!(worse(&figures(&[1.1; 5], 1.0)).len(), 6);
+        assert_eq!(worse(&figures(&[1.1; 5], 1.0)).len(), 7);
+    }
+
+    #[test]
+    fn a_case_that_the_record_lacks_is_worse() {
+        let compared = Record::default().compare("case", &figures(&[1.1; 4], 1.0));
+        assert!(compared.iter().all(Compared::worse));
     }
 
     #[test]
