@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest, Sha256};
+use steer_ground::text::hex;
 
 /// The file with the checksums, in a run's folder.
 pub(crate) const FILE: &str = "SHA256SUMS";
@@ -57,8 +58,7 @@ fn data(folder: &Path) -> Result<BTreeMap<String, String>> {
         if !["README.md", "run.toml", FILE].contains(&name.as_str()) {
             let bytes =
                 fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let sum = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-            sums.insert(name, sum);
+            sums.insert(name, hex(&Sha256::digest(bytes)));
         }
     }
     Ok(sums)

@@ -19,6 +19,7 @@ use super::options::{DEFAULT, PINNED, RunOptions, Watcher, Workload};
 use super::{bpf_cost, pipe, traffic};
 use steer_ground::cpus::CpuList;
 use steer_ground::progress::Progress;
+use steer_ground::text::hex;
 use steer_ground::tool;
 use steer_ground::word::Word;
 use steer_lab::SCX_STEER;
@@ -82,7 +83,7 @@ impl Packed {
         Ok(Self {
             kernel,
             initramfs,
-            sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            sha256: hex(&digest),
             shape: options.guest.shape,
             node_mib: options.guest.node_memory,
             workload: options.workload,

@@ -79,6 +79,8 @@ pub(crate) struct Said {
     pub(crate) marks: Vec<Mark>,
     /// The profile (`plugin/profile.c`), if one was asked for.
     pub(crate) profile: Option<String>,
+    /// Real time from its start, or from where it parted from others.
+    pub(crate) took: Duration,
 }
 
 impl Guest {
@@ -191,7 +193,8 @@ impl Guest {
             return Err(Error::msg(failure.trim().to_owned()).context("in the guest"));
         }
         let profile = self.outputs.profile.as_ref().map(content).transpose()?;
-        Ok(Said { parts, marks: marks::read(&content(&self.outputs.marks)?)?, profile })
+        let marks = marks::read(&content(&self.outputs.marks)?)?;
+        Ok(Said { parts, marks, profile, took: self.age() })
     }
 }
 

@@ -154,6 +154,8 @@ fn table(arms: &[(String, Functions)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -165,6 +167,7 @@ mod tests {
                 "ffff10 10 2000000000 0\nffff1f 5 1000000000 500000000\nffff21 7 0 0\n0 9 0 0\n8 1 0 0\n"
                     .to_owned(),
             ),
+            took: Duration::ZERO,
         };
         let functions = functions(&said).unwrap();
         let first = Cost { instructions: 15.0, ms: 3.5, stalled_ms: 0.5 };

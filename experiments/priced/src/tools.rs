@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 use steer_ground::progress::Progress;
-use steer_ground::text::words;
+use steer_ground::text::{hex, words};
 use steer_ground::tool;
 use steer_lab::emulator::Emulator;
 use steer_lab::kernel::folder_names;
@@ -170,7 +170,7 @@ pub(crate) fn digest(parts: &[&[u8]]) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 /// Removes a folder, if it is there.

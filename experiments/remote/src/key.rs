@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use steer_ground::text::hex;
 
 /// Bytes of a key, of a nonce and of a tag.
 pub(super) const BYTES: usize = 32;
@@ -31,7 +32,7 @@ impl Key {
     /// # Errors
     /// When the file exists, or cannot be created.
     pub fn create(path: &Path) -> Result<()> {
-        let digits: String = random()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits: String = hex(&random()?);
         let name = path.display();
         let mut options = OpenOptions::new();
         let file = options.write(true).create_new(true).mode(0o600).open(path);
@@ -158,7 +159,6 @@ mod tests {
         assert_eq!(tag, key.tag(&[b"Hi There"]));
         assert!(key.verifies(&tag, &[b"Hi There"]));
         assert!(!key.verifies(&tag, &[b"Hi There!"]) && !key.verifies(&tag[1..], &[b"Hi There"]));
-        let digits: String = tag.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(digits, "198a607eb44bfbc69903a0f1cf2bbdc5ba0aa3f3d9ae3c1c7a3b1696a0b68cf7");
+        assert_eq!(hex(&tag), "198a607eb44bfbc69903a0f1cf2bbdc5ba0aa3f3d9ae3c1c7a3b1696a0b68cf7");
     }
 }

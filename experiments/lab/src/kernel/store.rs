@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use steer_ground::text::hex;
 
 /// Modules for the guest's NIC, in the order in which they must be loaded.
 pub(super) const MODULES: [&str; 3] = ["failover", "net_failover", "virtio_net"];
@@ -159,7 +160,7 @@ pub(super) fn needs(module: &[u8]) -> Vec<String> {
 /// Hex SHA-256 of a file.
 fn sha256(path: &Path) -> Result<String> {
     let content = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-    Ok(Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&Sha256::digest(content)))
 }
 
 /// Names of the entries of a folder, without hidden ones.

@@ -8,6 +8,7 @@ mod task;
 
 use std::fs;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
@@ -63,7 +64,9 @@ pub(crate) fn run_in(
     let planned = which.len();
     let (trunks, branches) = guests(options, &machine, &bench)?;
     let cpus = 0..options.shape.cpus();
+    let mut took = Duration::ZERO;
     let measured = bench.run_branches(trunks, branches, &progress, |which, name, said| {
+        took += said.took;
         let read = sample::read(&which, cpus.clone(), &said).with_context(|| name.to_owned())?;
         run.add(read);
         run.save(Some(Unfinished { planned, error: None })).map(drop)
@@ -79,6 +82,11 @@ pub(crate) fn run_in(
         error.as_ref().map(|error| Unfinished { planned, error: Some(format!("{error:#}")) });
     let result = run.save(unfinished)?;
     print!("{}", steer_result::table(&result, Style::Terminal));
+    println!(
+        "a sample took {:.0} s, after its arm's boot and load, for {} s of the guest's time",
+        took.as_secs_f64() / run.samples.len() as f64,
+        options.duration_s
+    );
     for file in [RESULT, REPORT] {
         println!("{}", options.out.join(file).display());
     }
