@@ -70,13 +70,9 @@ impl Bench {
         &self,
         tasks: impl IntoIterator<Item = (K, Task<'a>)>,
         progress: &Progress,
-        mut done: impl FnMut(K, &str, Said) -> Result<()>,
+        done: impl FnMut(K, &str, Said) -> Result<()>,
     ) -> Result<()> {
-        self.run_heard(tasks, progress, &mut |_| (), |key, name, said| {
-            done(key, name, said)?;
-            progress.advance();
-            Ok(())
-        })
+        self.run_heard(tasks, progress, &mut |_| (), counted(progress, done))
     }
 
     /// The same; gives `heard` each line of a guest's console as it comes, and leaves it to that to
@@ -107,7 +103,7 @@ impl Bench {
         trunks: Vec<Task<'_>>,
         branches: Vec<(K, Branch)>,
         progress: &Progress,
-        mut done: impl FnMut(K, &str, Said) -> Result<()>,
+        done: impl FnMut(K, &str, Said) -> Result<()>,
     ) -> Result<()> {
         let job = |(key, Branch { trunk, name, words })| Job {
             key,
@@ -119,12 +115,20 @@ impl Bench {
         Run { bench: self, trunks, waiting, running: Vec::new() }.finish(
             progress,
             &mut |_| (),
-            |key, name, said| {
-                done(key, name, said)?;
-                progress.advance();
-                Ok(())
-            },
+            counted(progress, done),
         )
+    }
+}
+
+/// `done`, and a step of the progress for each sample.
+fn counted<K>(
+    progress: &Progress,
+    mut done: impl FnMut(K, &str, Said) -> Result<()>,
+) -> impl FnMut(K, &str, Said) -> Result<()> {
+    move |key, name, said| {
+        done(key, name, said)?;
+        progress.advance();
+        Ok(())
     }
 }
 

@@ -30,8 +30,9 @@ pub(crate) enum PricedCommand {
     /// clock, and count its moves after that: the flags of `priced ab`.
     Adapt(Box<PricedAbArgs>),
     /// Compare short runs of scx_steer, at fixed rates and with one saturated queue, with the record
-    /// in experiments/priced/guard.json, in three minutes, or in six if they look worse. Fails if it lost more than 2 % of its throughput per
-    /// core and that is no chance, or if long flows are placed worse.
+    /// in experiments/priced/guard.json, in three minutes, or in six if they look worse. Fails if it
+    /// lost more than 2 % of its throughput per core and that is no chance, or if long flows are
+    /// placed worse.
     Guard(GuardArgs),
 }
 

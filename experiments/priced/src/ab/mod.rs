@@ -108,15 +108,16 @@ pub(crate) fn guests<'a>(
 ) -> Result<Guests<'a>> {
     let programs = task::programs(options, bench)?;
     let all = all(options);
-    let first = all.iter().filter(|it| it.seed == options.first_seed);
-    let trunks = first.map(|it| task::trunk(options, machine, it, &programs)).collect();
-    let arms = options.arms.len();
-    let with_branch = |(at, it): (usize, Which<'a>)| {
-        let of_world = at / (arms * options.seeds as usize);
-        let branch = task::branch(options, machine, &it, of_world * arms + it.order as usize);
-        (it, branch)
+    // One sample of each trunk.
+    let firsts: Vec<_> = all.iter().filter(|it| it.seed == options.first_seed).cloned().collect();
+    let trunks = firsts.iter().map(|it| task::trunk(options, machine, it, &programs)).collect();
+    let with_branch = |it: Which<'a>| {
+        let same = |first: &Which<'_>| (first.world, first.order) == (it.world, it.order);
+        let trunk = firsts.iter().position(same).context("a sample without a guest")?;
+        let branch = task::branch(options, machine, &it, trunk);
+        Ok((it, branch))
     };
-    Ok((trunks, all.into_iter().enumerate().map(with_branch).collect()))
+    Ok((trunks, all.into_iter().map(with_branch).collect::<Result<_>>()?))
 }
 
 /// Every sample: a steering mode after the other, and in each seed by seed, so that an unfinished
