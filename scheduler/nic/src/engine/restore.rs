@@ -4,8 +4,10 @@ use super::{Steps, Way, put_back};
 use crate::births::Births;
 use crate::device::{Device, Presence};
 use crate::error::{Error, Fault};
+use crate::ethtool::rss::even;
 use crate::journal::{Entry, Found, Journal, Owner, Store};
 use crate::kernel::Kernel;
+use crate::order::receive;
 use crate::setting::{Setting, Value, What};
 
 /// What is to become of a setting.
@@ -64,6 +66,7 @@ pub fn restore(
         let verdict = judge(kernel, &journal, entry, &births)?;
         restored.settings.push((entry.clone(), verdict));
     }
+    take_back_even_tables(kernel, &mut restored.settings)?;
     if dry {
         return Ok(restored);
     }
@@ -105,6 +108,30 @@ fn judge(
     })
 }
 
+/// A table that spreads evenly over queues of which some will leave is the driver's doing, not
+/// another program's choice, and the kernel would not take it afterwards: it goes back.
+fn take_back_even_tables(
+    kernel: &dyn Kernel,
+    settings: &mut [(Entry, Verdict)],
+) -> Result<(), Fault> {
+    let mut shrinking = Vec::new();
+    for (Entry { setting, original, .. }, verdict) in settings.iter() {
+        if setting.what == What::Channels && *verdict == Verdict::Back {
+            let (from, to) = (receive(kernel.get(setting)?.as_ref()), receive(original.as_ref()));
+            shrinking.extend(Some((setting.device.clone(), from)).filter(|_| from > to));
+        }
+    }
+    for (Entry { setting, .. }, verdict) in settings {
+        if let Verdict::Foreign(Value::Table(table)) = verdict
+            && let Some((_, queues)) = shrinking.iter().find(|it| it.0 == setting.device)
+            && *table == even(table.len(), *queues)
+        {
+            *verdict = Verdict::Back;
+        }
+    }
+    Ok(())
+}
+
 /// Where settings go. If channels change, also those are named that stay as they are, since the
 /// driver may set them anew; a foreign value among them goes to the journal first.
 fn ways(
@@ -127,6 +154,10 @@ fn ways(
                 .device
                 .as_ref()
                 .is_some_and(|it| disturbed.contains(&it) || journal.unsettled.contains(it));
+        // A queue in use with the original value or ours: what another program once set of it is gone.
+        if matches!(verdict, Verdict::Back | Verdict::Same) {
+            journal.note(setting, None).foreign = None;
+        }
         let to = match verdict {
             Verdict::Back => entry.original.clone(),
             Verdict::Same | Verdict::Absent if disturbed => entry.original.clone(),
