@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One long TCP flow. The receiver turns the model on once the connection stands, and marks the span
- * that it measured; it prints a line of JSON.
+ * TCP flows into one CPU: LONG flows that send without end, each with a process of its own there,
+ * and SHORT ones, on each of which the client sends a request and waits for the reply of the same
+ * size. One process serves all of these.
  *
- *   flow rx CPU PORT WARM_MS SPAN_MS
- *   flow tx CPU ADDRESS PORT
+ *   flow rx CPU OTHER_CPU PORT WARM_MS SPAN_MS LONG SHORT
+ *   flow tx CPU ADDRESS PORT LONG SHORT
  *
- * The sender has a real-time policy: the scheduler that is measured does not see it.
+ * The receiver turns the model on once the connections stand, and marks the span that it measured;
+ * it prints a line of JSON. It waits on another CPU. The sender has a real-time policy: the
+ * scheduler that is measured does not see it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BUFFER = 256 << 10 };
+enum { BUFFER = 256 << 10, MESSAGE = 4 << 10 };
 #define COMMAND(k) __asm__ volatile(".byte 0x0f,0x1f,0x80," #k ",0x00,0x4e,0x5c" ::: "memory")
 
 static int64_t now(void)
@@ -47,79 +56,183 @@ static void pin(int cpu)
 		fail("flow: sched_setaffinity");
 }
 
-static int accepted(int port)
+static void sleep_ms(int64_t ms)
+{
+	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static void without_delay(int s)
+{
+	int one = 1;
+
+	setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+static int heard(int port)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	int s = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
 	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-	if (bind(s, (struct sockaddr *)&to, sizeof to) || listen(s, 1))
+	if (bind(s, (struct sockaddr *)&to, sizeof to) || listen(s, SOMAXCONN))
 		fail("flow: listen");
 	puts("ready");
 	fflush(stdout);
-	return accept(s, NULL, NULL);
+	return s;
 }
 
-/* Bytes read until the time is over. */
-static int64_t read_until(int s, char *buffer, int64_t end)
+/* Bytes that a process received; each has a line to itself. */
+struct counts {
+	volatile int64_t bytes;
+	char line[56];
+};
+
+static void read_all(int s, struct counts *counts)
 {
-	int64_t bytes = 0;
+	char *buffer = malloc(BUFFER);
 	ssize_t n;
 
-	while (now() < end) {
-		n = read(s, buffer, BUFFER);
-		if (n <= 0)
-			fail("flow: read");
-		bytes += n;
-	}
+	memset(buffer, 1, BUFFER);
+	while ((n = read(s, buffer, BUFFER)) > 0)
+		counts->bytes += n;
+}
+
+static int whole(int s, char *message)
+{
+	return recv(s, message, MESSAGE, MSG_WAITALL) == MESSAGE;
+}
+
+/* Serves all connections that poll() is given. */
+static void reply_all(struct pollfd *fds, int count, struct counts *counts)
+{
+	char message[MESSAGE] = {0};
+
+	while (poll(fds, (nfds_t)count, -1) > 0)
+		for (int i = 0; i < count; i++) {
+			if (!fds[i].revents)
+				continue;
+			if (!whole(fds[i].fd, message) ||
+			    write(fds[i].fd, message, MESSAGE) != MESSAGE)
+				return;
+			counts->bytes += MESSAGE;
+		}
+}
+
+/* A process on a CPU; gives 0 in it. */
+static pid_t began_on(int cpu)
+{
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pin(cpu);
+	return 0;
+}
+
+static int64_t sum(const struct counts *counts, int count)
+{
+	int64_t bytes = 0;
+
+	while (count--)
+		bytes += counts++->bytes;
 	return bytes;
 }
 
-static void receive(int cpu, int port, int64_t warm, int64_t span)
+static void receive(int cpu, int other, int port, int warm, int span, int flows, int shorts)
 {
-	char *buffer = malloc(BUFFER);
-	int64_t start, bytes;
-	int s;
+	size_t size = sizeof(struct counts) * (size_t)(flows + 1);
+	struct counts *counts =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct pollfd *fds = calloc((size_t)(flows + shorts), sizeof *fds);
+	int64_t start, long_bytes, short_bytes;
+	int listener;
 
-	pin(cpu);
-	memset(buffer, 1, BUFFER);
-	s = accepted(port);
+	pin(other);
+	listener = heard(port);
+	for (int i = 0; i < flows + shorts; i++) {
+		fds[i] = (struct pollfd){.fd = accept(listener, NULL, NULL), .events = POLLIN};
+		without_delay(fds[i].fd);
+		if (i < flows && !began_on(cpu)) {
+			read_all(fds[i].fd, counts + i);
+			_exit(0);
+		}
+	}
+	if (shorts && !began_on(cpu)) {
+		reply_all(fds + flows, shorts, counts + flows);
+		_exit(0);
+	}
 	COMMAND(0x01);
-	read_until(s, buffer, now() + warm * 1000000);
+	sleep_ms(warm);
 	COMMAND(0x10);
 	start = now();
-	bytes = read_until(s, buffer, start + span * 1000000);
+	long_bytes = sum(counts, flows);
+	short_bytes = counts[flows].bytes;
+	sleep_ms(span);
 	start = now() - start;
+	long_bytes = sum(counts, flows) - long_bytes;
+	short_bytes = counts[flows].bytes - short_bytes;
 	COMMAND(0x11);
 	COMMAND(0x02);
-	printf("{\"test\":\"flow\",\"cpu\":%d,\"bytes\":%ld,\"ns\":%ld}\n", cpu, bytes, start);
+	printf("{\"test\":\"flow\",\"long_bytes\":%ld,\"short_bytes\":%ld,\"ns\":%ld}\n",
+	       long_bytes, short_bytes, start);
 }
 
-static void send_to(int cpu, const char *address, int port)
+static int connected(const char *address, int port)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	struct sched_param priority = {.sched_priority = 1};
 	int s = socket(AF_INET, SOCK_STREAM, 0);
-	char *buffer = calloc(1, BUFFER);
+
+	without_delay(s);
+	if (inet_pton(AF_INET, address, &to.sin_addr) != 1 ||
+	    connect(s, (struct sockaddr *)&to, sizeof to))
+		fail("flow: connect");
+	return s;
+}
+
+/* All flows end when the receiver does. */
+static void send_to(int cpu, const char *address, int port, int flows, int shorts)
+{
+	struct sched_param priority = {.sched_priority = 1};
+	char *buffer = calloc(1, BUFFER), message[MESSAGE] = {0};
 
 	pin(cpu);
 	if (sched_setscheduler(0, SCHED_FIFO, &priority))
 		fail("flow: sched_setscheduler");
-	if (inet_pton(AF_INET, address, &to.sin_addr) != 1 ||
-	    connect(s, (struct sockaddr *)&to, sizeof to))
-		fail("flow: connect");
-	while (write(s, buffer, BUFFER) > 0) {
+	/* One after the other: the receiver tells them apart by their order. */
+	for (int i = 0; i < flows + shorts; i++) {
+		int s = connected(address, port);
+
+		if (fork()) {
+			close(s);
+			continue;
+		}
+		if (i < flows) {
+			while (write(s, buffer, BUFFER) > 0) {
+			}
+		} else {
+			while (write(s, message, MESSAGE) == MESSAGE && whole(s, message)) {
+			}
+		}
+		_exit(0);
+	}
+	while (wait(NULL) > 0) {
 	}
 }
 
 int main(int count, char **word)
 {
-	if (count == 6 && !strcmp(word[1], "rx"))
-		receive(atoi(word[2]), atoi(word[3]), atoi(word[4]), atoi(word[5]));
-	else if (count == 5 && !strcmp(word[1], "tx"))
-		send_to(atoi(word[2]), word[3], atoi(word[4]));
+	signal(SIGPIPE, SIG_IGN);
+	if (count == 9 && !strcmp(word[1], "rx"))
+		receive(atoi(word[2]), atoi(word[3]), atoi(word[4]), atoi(word[5]), atoi(word[6]),
+			atoi(word[7]), atoi(word[8]));
+	else if (count == 7 && !strcmp(word[1], "tx"))
+		send_to(atoi(word[2]), word[3], atoi(word[4]), atoi(word[5]), atoi(word[6]));
 	else {
-		fprintf(stderr, "flow: rx CPU PORT WARM_MS SPAN_MS, or tx CPU ADDRESS PORT\n");
+		fprintf(stderr, "flow: rx CPU OTHER_CPU PORT WARM_MS SPAN_MS LONG SHORT, or "
+				"tx CPU ADDRESS PORT LONG SHORT\n");
 		return 1;
 	}
 	return 0;

@@ -1,24 +1,28 @@
-# One flow, with softirq and thread on CPUs as $placements says: SOFTIRQ-THREAD ...
+# Flows into one CPU, in each of $cases: SOFTIRQ-THREAD-LONG-SHORT-KIB, the CPU of the softirq, the
+# CPU of the processes, long and short flows, and the receive buffer's largest size.
 connect $mtu $client_cpu
 set_xps off
 calibrate mark 3
 # The seed moves everything against the timer ticks.
 calibrate spin 1 $((seed * 104729 + 1)) >/dev/null
 port=5000
-for placement in $placements; do
-	port=$((port + 1)) softirq=${placement%-*} thread=${placement#*-}
+for case in $cases; do
+	port=$((port + 1))
+	IFS=- read -r softirq thread long short kib <<-END
+		$case
+	END
+	echo 4096 131072 $((kib * 1024)) >/proc/sys/net/ipv4/tcp_rmem
 	interrupts_to "$inner_device-(input|output)" $softirq
 	# An interrupt moves only when it next comes; under load NAPI would stay where it was.
 	inside ping -q -c 3 10.42.0.2 >/dev/null || fail "the network is down"
-	flow rx $thread $port $warm_ms $span_ms >/tmp/rx 2>/tmp/rx.err &
+	flow rx $thread $((client_cpu + 1)) $port $warm_ms $span_ms $long $short >/tmp/rx 2>/tmp/rx.err &
 	rx=$!
 	await /tmp/rx ready
-	inside flow tx $client_cpu 10.42.0.2 $port 2>/dev/null &
+	inside flow tx $client_cpu 10.42.0.2 $port $long $short 2>/tmp/tx.err &
 	tx=$!
 	wait $rx || fail "the receiver failed"
-	kill -9 $tx 2>/dev/null
-	wait $tx 2>/dev/null
-	echo "@@$placement"
+	wait $tx || fail "the sender failed"
+	echo "@@$case"
 	grep flow /tmp/rx
 	sleep 0.3
 done

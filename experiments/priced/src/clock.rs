@@ -12,7 +12,7 @@ use steer_lab::shape::Shape;
 
 use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Task, shell_words};
-use crate::hardware::{Hardware, Network, Pace, Wire};
+use crate::hardware::{Hardware, Network, Pace, RING, Wire};
 use crate::machine::Machine;
 
 const TEST: &str = include_str!("../clock/clock.sh");
@@ -71,7 +71,7 @@ pub fn run(
 impl Clocked<'_> {
     fn task<'a>(&'a self, machine: &'a Machine) -> Task<'a> {
         let measured: Vec<usize> = (0..self.shape.cpus()).collect();
-        let network = Network { queues: measured.len(), steering: Wire::Follow };
+        let network = Network { queues: measured.len(), steering: Wire::Follow, ring: RING };
         let hardware = Hardware {
             machine,
             shape: self.shape,

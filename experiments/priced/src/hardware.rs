@@ -62,12 +62,17 @@ impl Word for Wire {
     }
 }
 
+/// Receive buffers of a queue, as QEMU has them.
+pub(crate) const RING: u32 = 256;
+
 /// The NICs, and the CPUs that drive traffic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Network {
     /// Queue pairs of the measured NIC. The guest needs as many CPUs.
     pub(crate) queues: usize,
     pub(crate) steering: Wire,
+    /// Receive buffers of each of its queues: a power of two, up to 1024.
+    pub(crate) ring: u32,
 }
 
 /// A guest's hardware.
@@ -194,17 +199,18 @@ pub(crate) fn path(file: &OwnedFd) -> String {
 impl Network {
     /// Two NICs on a wire of 100 Gb/s: the measured one on a bus of its node, the client's on none.
     fn arguments(self, node: usize) -> Vec<String> {
-        let Self { queues, steering } = self;
+        let Self { queues, steering, ring } = self;
         let mut arguments = shape::ports([node]);
         arguments.extend(words(&format!(
             "-netdev wire,id=net0,link=0,queues={queues},steering={},rate=100000 \
              -netdev wire,id=net1,link=0,queues=1,rate=100000",
             steering.word()
         )));
-        for (net, bus, vectors) in [("net0", "nicport0", 2 * queues + 2), ("net1", "pcie.0", 4)] {
+        let nics = [("net0", "nicport0", 2 * queues + 2, ring), ("net1", "pcie.0", 4, RING)];
+        for (net, bus, vectors, ring) in nics {
             arguments.extend(words(&format!(
                 "-device virtio-net-pci,netdev={net},bus={bus},mq=on,vectors={vectors},\
-                 ioeventfd=off,tx=timer,x-txtimer=2000,romfile="
+                 rx_queue_size={ring},ioeventfd=off,tx=timer,x-txtimer=2000,romfile="
             )));
         }
         arguments
@@ -220,7 +226,7 @@ mod tests {
     fn refused(shape: &str, node_mib: u32, network: bool) -> String {
         let text = include_str!("../machines/epyc-7763.toml");
         let machine = Machine::parse(text, Path::new("epyc-7763.toml")).unwrap();
-        let network = network.then_some(Network { queues: 4, steering: Wire::Hash });
+        let network = network.then_some(Network { queues: 4, steering: Wire::Hash, ring: RING });
         let shape = shape.parse().unwrap();
         let (pace, kernel_words) = (Pace::PRICED, NO_WATCHDOGS);
         let hardware = Hardware { machine: &machine, shape, node_mib, network, pace, kernel_words };
@@ -242,7 +248,7 @@ mod tests {
 
     #[test]
     fn nothing_comes_in_from_outside() {
-        let network = Network { queues: 4, steering: Wire::Follow };
+        let network = Network { queues: 4, steering: Wire::Follow, ring: RING };
         insta::assert_snapshot!(network.arguments(1).join("\n"));
     }
 }

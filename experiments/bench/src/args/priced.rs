@@ -1,5 +1,6 @@
 //! The flags of `steer-bench priced`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -7,6 +8,7 @@ use clap::{Args, Subcommand, value_parser};
 use steer_ground::text::words;
 use steer_lab::kernel::Wanted;
 use steer_priced::ab::{self, AbOptions};
+use steer_priced::fidelity::{self, FidelityOptions};
 use steer_priced::flow::{self, FlowOptions};
 use steer_priced::guard::{self, Case, GuardOptions};
 use steer_priced::{BenchOptions, adapt, calibrate, profile};
@@ -21,6 +23,8 @@ pub(crate) enum PricedCommand {
     Calibrate(CalibrateArgs),
     /// Measure one TCP flow, with softirq and thread in five placements.
     Flow(FlowArgs),
+    /// Measure what the papers measured on hardware, on all machines, and tell what was found again.
+    Fidelity(FidelityArgs),
     /// Compare schedulers on the same traffic.
     Ab(Box<PricedAbArgs>),
     /// Tell in which functions of the kernel and the scheduler the CPUs' time goes, under each arm,
@@ -123,6 +127,28 @@ pub(crate) struct FlowArgs {
     bench: BenchArgs,
 }
 
+/// Flags of `steer-bench priced fidelity`.
+#[derive(Debug, Args)]
+pub(crate) struct FidelityArgs {
+    /// Runs of each machine. The seed moves the flows against the timer ticks.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=100))]
+    seeds: u32,
+    /// Time of the guest before the measured one, in ms.
+    #[arg(long, value_name = "MS", default_value_t = 30, value_parser = value_parser!(u32).range(1..=10_000))]
+    warmup: u32,
+    /// Measured time of the guest for each case, in ms.
+    #[arg(long, value_name = "MS", default_value_t = 60, value_parser = value_parser!(u32).range(1..=10_000))]
+    span: u32,
+    /// Folder for fidelity.json, with all measurements.
+    #[arg(long, value_name = "DIR", default_value = "target/priced")]
+    out: PathBuf,
+    /// Print the table in Markdown.
+    #[arg(long)]
+    markdown: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
+}
+
 /// Flags of `steer-bench priced guard`.
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
@@ -166,6 +192,14 @@ impl PricedCommand {
                 let cases = GUARD.into_iter().map(case).collect::<Result<_>>()?;
                 guard::run(&GuardOptions { cases, record: args.record })
             }
+            Self::Fidelity(args) => fidelity::run(&FidelityOptions {
+                seeds: args.seeds,
+                warm_ms: args.warmup,
+                span_ms: args.span,
+                out: args.out,
+                markdown: args.markdown,
+                bench: args.bench.into(),
+            }),
             Self::Flow(args) => {
                 let options = FlowOptions {
                     machines: args.machine,

@@ -14,7 +14,7 @@ use steer_scenario::arm::Arm;
 use super::options::AbOptions;
 use crate::bench::{Bench, Branch};
 use crate::guest::Task;
-use crate::hardware::{Hardware, NO_WATCHDOGS, Network, Pace, Wire};
+use crate::hardware::{Hardware, NO_WATCHDOGS, Network, Pace, RING, Wire};
 use crate::machine::Machine;
 
 const TEST: &str = include_str!("../../guest/ab.sh");
@@ -77,7 +77,7 @@ pub(super) fn trunk<'a>(
         machine,
         shape: options.shape,
         node_mib: NODE_MIB,
-        network: Some(Network { queues, steering }),
+        network: Some(Network { queues, steering, ring: RING }),
         pace: Pace::PRICED,
         kernel_words: NO_WATCHDOGS,
     };

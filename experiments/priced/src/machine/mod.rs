@@ -53,6 +53,14 @@ impl Machine {
         Ok(names)
     }
 
+    /// The same machine, as if its devices wrote to memory and not to the L3; `None` if they do.
+    pub(crate) fn without_ddio(&self) -> Option<Self> {
+        let mut other = self.clone();
+        let ways = other.values.insert("cache.ddio_ways", 0.0);
+        other.id += " without DDIO";
+        Some(other).filter(|_| ways != Some(0.0))
+    }
+
     /// A value by section and key, such as `latency.dram`, in the unit of the file.
     ///
     /// # Panics
