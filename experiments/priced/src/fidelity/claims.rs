@@ -18,14 +18,12 @@ const SHORT_REMOTE: Case = Case { long: 0, short: 16, ..REMOTE };
 const MIXED: Case = Case { short: 16, ..ALONE };
 const SMALL_BUFFER: Case = Case { receive_kib: 3200, ..ALONE };
 
-/// As the host-network-stack paper's machine is: its NIC's driver has 1,024 receive buffers (mlx5).
-pub(super) const AS_IT_IS: Variant = Variant { ddio: true, ring: 1024 };
-const NO_DDIO: Variant = Variant { ddio: false, ..AS_IT_IS };
-const SMALL_RING: Variant = Variant { ring: 256, ..AS_IT_IS };
+const NO_DDIO: Variant = Variant { ddio: false, ..Variant::AS_IT_IS };
+const SMALL_RING: Variant = Variant { ring: 256, ..Variant::AS_IT_IS };
 
 /// All that is measured, by guest.
 pub(super) const GUESTS: [(Variant, &[Case]); 3] =
-    [(AS_IT_IS, &CASES), (NO_DDIO, &[ALONE]), (SMALL_RING, &[SMALL_BUFFER])];
+    [(Variant::AS_IT_IS, &CASES), (NO_DDIO, &[ALONE]), (SMALL_RING, &[SMALL_BUFFER])];
 const CASES: [Case; 9] =
     [ALONE, OTHER_CORE, SPLIT, REMOTE, INCAST_8, INCAST_24, SHORT, SHORT_REMOTE, MIXED];
 

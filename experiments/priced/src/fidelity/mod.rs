@@ -70,6 +70,9 @@ struct Report {
 /// When a machine cannot be read, a guest fails, or the report cannot be written.
 pub fn run(options: &FidelityOptions) -> Result<()> {
     let machines = machines()?;
+    // Before minutes of measuring: can the report be written?
+    fs::create_dir_all(&options.out)
+        .with_context(|| format!("making {}", options.out.display()))?;
     let guests: Vec<(Machine, u32, &[Case])> = machines
         .iter()
         .flat_map(|machine| GUESTS.map(|it| (machine, it)))
@@ -102,8 +105,7 @@ pub fn run(options: &FidelityOptions) -> Result<()> {
         flows,
     };
     let path = options.out.join("fidelity.json");
-    fs::create_dir_all(&options.out)
-        .and_then(|()| fs::write(&path, serde_json::to_string_pretty(&report)? + "\n"))
+    fs::write(&path, serde_json::to_string_pretty(&report)? + "\n")
         .with_context(|| format!("writing {}", path.display()))?;
     print!("{}", text(&report, if options.markdown { Style::Markdown } else { Style::Terminal }));
     Ok(())
