@@ -1,12 +1,11 @@
 //! `steer-bench priced flow`: one TCP flow into a machine, with softirq and thread on CPUs as the
 //! host-network-stack paper and the multicore paper had them.
 
-use anyhow::{Context, Result};
-use steer_ground::progress::Progress;
+use anyhow::Result;
 use steer_ground::style::Style;
 
-use crate::bench::{Bench, BenchOptions};
-use crate::flows::{Case, Flows, Setup, measured, task};
+use crate::bench::BenchOptions;
+use crate::flows::{self, Case, Flows, Guest, Setup};
 use crate::hardware::RING;
 use crate::machine::Machine;
 
@@ -43,21 +42,11 @@ pub struct FlowOptions {
 pub fn run(options: &FlowOptions, json: bool) -> Result<()> {
     let machines: Vec<Machine> =
         options.machines.iter().map(|named| Machine::find(named)).collect::<Result<_>>()?;
-    let progress = Progress::rounds(machines.len() as u64 * u64::from(options.seeds));
-    let bench = Bench::new(&options.bench, &progress)?;
-    let cases = PLACEMENTS.map(|(case, _)| case);
     let setup = Setup { mtu: options.mtu, ring: RING, warm_ms: WARM_MS, span_ms: options.span_ms };
-    let tasks = machines
-        .iter()
-        .flat_map(|machine| (0..options.seeds).map(move |seed| (machine, seed)))
-        .map(|it @ (machine, seed)| (it, task(machine, &cases, setup, seed, &bench)));
-    let mut flows = Vec::new();
-    bench.run(tasks, &progress, |(machine, seed), name, said| {
-        let of_guest = measured(machine, &cases, setup, seed, &said);
-        flows.extend(of_guest.with_context(|| name.to_owned())?);
-        Ok(())
-    })?;
-    drop(progress);
+    let cases = PLACEMENTS.map(|(case, _)| case);
+    let guests: Vec<Guest<'_>> =
+        machines.iter().map(|machine| (machine, setup, cases.as_slice())).collect();
+    let flows = flows::run(&guests, options.seeds, &options.bench)?;
     if json {
         println!("{}", serde_json::to_string_pretty(&flows)?);
     } else {

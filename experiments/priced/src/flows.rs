@@ -5,9 +5,10 @@ use std::fmt;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
+use steer_ground::progress::Progress;
 use steer_lab::shape::Shape;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Said, Task};
 use crate::hardware::{Hardware, NO_WATCHDOGS, Network, Pace, Wire};
 use crate::machine::Machine;
@@ -102,14 +103,28 @@ impl Flows {
     }
 }
 
+/// What a guest measures: a machine, how, and the cases.
+pub(crate) type Guest<'a> = (&'a Machine, Setup, &'a [Case]);
+
+/// Measures all cases of these guests, with each seed from 0; in the order in which guests end.
+///
+/// # Errors
+/// When a guest fails.
+pub(crate) fn run(guests: &[Guest<'_>], seeds: u32, options: &BenchOptions) -> Result<Vec<Flows>> {
+    let progress = Progress::rounds(guests.len() as u64 * u64::from(seeds));
+    let bench = Bench::new(options, &progress)?;
+    let runs = guests.iter().flat_map(|&guest| (0..seeds).map(move |seed| (guest, seed)));
+    let tasks = runs.map(|it @ (guest, seed)| (it, task(guest, seed, &bench)));
+    let mut flows = Vec::new();
+    bench.run(tasks, &progress, |(guest, seed), name, said| {
+        flows.extend(measured(guest, seed, &said).with_context(|| name.to_owned())?);
+        Ok(())
+    })?;
+    Ok(flows)
+}
+
 /// A guest that measures all cases, one after the other.
-pub(crate) fn task<'a>(
-    machine: &'a Machine,
-    cases: &[Case],
-    setup: Setup,
-    seed: u32,
-    bench: &Bench,
-) -> Task<'a> {
+fn task<'a>((machine, setup, cases): Guest<'a>, seed: u32, bench: &Bench) -> Task<'a> {
     let network = Network { queues: 1, steering: Wire::Hash, ring: setup.ring };
     let hardware = Hardware {
         machine,
@@ -142,13 +157,7 @@ pub(crate) fn task<'a>(
 ///
 /// # Errors
 /// When the guest did not say it, or CPUs were in use that should be idle.
-pub(crate) fn measured(
-    machine: &Machine,
-    cases: &[Case],
-    setup: Setup,
-    seed: u32,
-    said: &Said,
-) -> Result<Vec<Flows>> {
+fn measured((machine, setup, cases): Guest<'_>, seed: u32, said: &Said) -> Result<Vec<Flows>> {
     let marks = said.marks.iter().filter(|mark| mark.mark == MEASURED);
     let flows = |(case, mark): (&Case, &Mark)| {
         let line = said.part(&case.to_string())?;

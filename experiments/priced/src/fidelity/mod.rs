@@ -10,11 +10,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use steer_ground::progress::Progress;
 use steer_ground::style::{Style, UNKNOWN};
 
-use crate::bench::{Bench, BenchOptions};
-use crate::flows::{Case, Flows, Setup, measured, task};
+use crate::bench::BenchOptions;
+use crate::flows::{self, Case, Flows, Guest, Setup};
 use crate::machine::Machine;
 use claims::{CLAIMS, Claim, GUESTS};
 use verdict::Verdict;
@@ -73,28 +72,18 @@ pub fn run(options: &FidelityOptions) -> Result<()> {
     // Before minutes of measuring: can the report be written?
     fs::create_dir_all(&options.out)
         .with_context(|| format!("making {}", options.out.display()))?;
-    let guests: Vec<(Machine, u32, &[Case])> = machines
+    let variants: Vec<(Machine, Setup, &[Case])> = machines
         .iter()
         .flat_map(|machine| GUESTS.map(|it| (machine, it)))
-        .filter_map(|(machine, (variant, cases))| Some((variant.of(machine)?, variant.ring, cases)))
-        .collect();
-    let progress = Progress::rounds(guests.len() as u64 * u64::from(options.seeds));
-    let bench = Bench::new(&options.bench, &progress)?;
-    let tasks = guests.iter().flat_map(|(machine, ring, cases)| {
-        let setup =
-            Setup { mtu: MTU, ring: *ring, warm_ms: options.warm_ms, span_ms: options.span_ms };
-        let bench = &bench;
-        (0..options.seeds).map(move |seed| {
-            ((machine, *cases, setup, seed), task(machine, cases, setup, seed, bench))
+        .filter_map(|(machine, (variant, cases))| {
+            let (warm_ms, span_ms) = (options.warm_ms, options.span_ms);
+            let setup = Setup { mtu: MTU, ring: variant.ring, warm_ms, span_ms };
+            Some((variant.of(machine)?, setup, cases))
         })
-    });
-    let mut flows = Vec::new();
-    bench.run(tasks, &progress, |(machine, cases, setup, seed), name, said| {
-        let of_guest = measured(machine, cases, setup, seed, &said);
-        flows.extend(of_guest.with_context(|| name.to_owned())?);
-        Ok(())
-    })?;
-    drop(progress);
+        .collect();
+    let guests: Vec<Guest<'_>> =
+        variants.iter().map(|(machine, setup, cases)| (machine, *setup, *cases)).collect();
+    let mut flows = flows::run(&guests, options.seeds, &options.bench)?;
     flows.sort_by(|a, b| (&a.machine, a.ring, a.seed).cmp(&(&b.machine, b.ring, b.seed)));
     let report = Report {
         machines: machines.iter().map(|machine| machine.id.clone()).collect(),
