@@ -1,5 +1,7 @@
 //! Figures of measured flows, and ratios of them.
 
+use steer_stats::median;
+
 use crate::flows::{Case, Flows};
 use crate::machine::Machine;
 
@@ -61,15 +63,14 @@ impl Measure {
     /// `None` on a machine that has no DDIO to leave out.
     pub(super) fn on(self, machine: &Machine, flows: &[Flows]) -> Option<f64> {
         let above = self.all(&self.variant.of(machine)?, self.variant.ring, self.case, flows);
-        let mut values = match self.of {
+        let values = match self.of {
             None => above,
             Some(case) => {
                 let below = self.all(machine, Variant::AS_IT_IS.ring, case, flows);
                 above.iter().zip(below).map(|(above, below)| above / below).collect()
             }
         };
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied()
+        median(&values)
     }
 
     /// The figure of a case, for each seed.
