@@ -18,16 +18,34 @@
 #include "queue/queue.bpf.h"
 #include "wake.bpf.h"
 
-/* Where short-flow threads run for longer than this at a time, nothing is over soon. */
-#define NEAR_RUN_NS (50 * 1000)
+/* For how long a thread waits beside its packets, at most, as far as averages tell. */
+#define NEAR_WAIT_NS (50 * 1000)
 
-/* Does @cpu run a short-flow thread that is done soon, while none waits in its shard? */
-static bool is_done_soon(s32 cpu, u64 now)
+/* So long after a wake-up, the woken thread may not run yet. */
+#define NEAR_WAKE_NS (20 * 1000)
+
+/*
+ * Does @cpu run a short-flow thread, or will it at once, since softirq on @here woke one there?
+ * Packets come in bursts: without the second, each would wake a thread on another CPU.
+ */
+static bool runs_short(s32 cpu, s32 here, u64 now)
 {
-	const struct cpu_state *state = state_of(cpu);
+	const struct cpu_state *state = state_of(cpu), *own = state_of(here);
 
-	return state->class == CLASS_SHORT && now < state->started_ns + NEAR_RUN_NS &&
-	       !scx_bpf_dsq_nr_queued(DSQ_SHARD | shard_of(cpu));
+	if (state->class == CLASS_SHORT)
+		return now < state->started_ns + NEAR_WAIT_NS;
+	return !runs_ours(cpu) && own->woke_cpu == cpu && now < own->woke_ns + NEAR_WAKE_NS;
+}
+
+/* The same, and it is done soon, and so are those that wait in its shard? */
+static bool is_done_soon(s32 cpu, s32 here, u64 now)
+{
+	u64 ahead;
+
+	if (!runs_short(cpu, here, now))
+		return false;
+	ahead = 1 + scx_bpf_dsq_nr_queued(DSQ_SHARD | shard_of(cpu));
+	return ahead * state_of(cpu)->short_run_ns <= NEAR_WAIT_NS;
 }
 
 /*
@@ -37,11 +55,10 @@ static bool is_done_soon(s32 cpu, u64 now)
  */
 static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 prev_cpu)
 {
+	s32 i, cpu, soon = -1, here = bpf_get_smp_processor_id();
 	bool preempts = false;
-	s32 i, cpu, soon = -1;
 
-	if (s->class != CLASS_SHORT || !bpf_in_interrupt() ||
-	    llc_of(bpf_get_smp_processor_id()) != llc_of(prev_cpu))
+	if (s->class != CLASS_SHORT || !bpf_in_interrupt() || llc_of(here) != llc_of(prev_cpu))
 		return -1;
 	bpf_for (i, 0, BLOCK) {
 		cpu = near_cpu(prev_cpu, i);
@@ -49,18 +66,21 @@ static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 p
 			continue;
 		if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
 			count(CNT_SHORT_IDLE);
+			note_woken(state_of(here), cpu, s->now);
 			return decide(s, cpu, WAKE_RUN);
 		}
-		if (soon >= 0 || state_of(cpu)->short_run_ns > NEAR_RUN_NS)
+		if (soon >= 0 || state_of(cpu)->short_run_ns > NEAR_WAIT_NS)
 			continue;
 		preempts = may_preempt(p, s, cpu);
-		if (preempts || is_done_soon(cpu, s->now))
+		if (preempts || is_done_soon(cpu, here, s->now))
 			soon = cpu;
 	}
 	if (soon < 0)
 		return -1;
-	if (preempts)
+	if (preempts) {
+		note_woken(state_of(here), soon, s->now);
 		return decide(s, soon, preempt(s, soon));
+	}
 	count(CNT_SHORT_QUEUED);
 	note_wanted(state_of(soon));
 	return decide(s, soon, WAKE_NEAR);

@@ -53,6 +53,10 @@ struct cpu_state {
 	u64 own_sent_ns; /* when a thread was last sent to its queue: hint.bpf.h */
 	u64 own_seen_ns; /* of these, the last that must have arrived: hint.bpf.h */
 	u32 own_waiting; /* threads in its queue, or more: hint.bpf.h */
+
+	/* accessed when softirq here wakes a short-flow thread */
+	s32 woke_cpu; /* the CPU where it last woke one to run at once: cpu.bpf.h */
+	u64 woke_ns;  /* ... and when: cpu.bpf.h */
 } __attribute__((aligned(64)));
 
 _Static_assert(__builtin_offsetof(struct cpu_state, rescue_dsq) == 64, "one group per cache line");
@@ -124,6 +128,13 @@ static __always_inline void note_preempted(struct cpu_state *state, bool soon)
 static __always_inline void note_wanted(struct cpu_state *state)
 {
 	state->wanted = true;
+}
+
+/* Softirq on @state's CPU wakes a short-flow thread, to run at once on @cpu. */
+static __always_inline void note_woken(struct cpu_state *state, s32 cpu, u64 now)
+{
+	state->woke_cpu = cpu;
+	state->woke_ns = now;
 }
 
 /* The running thread had CPU time. It counts if the thread moves data. Called on its own CPU. */

@@ -9,6 +9,7 @@
 #include <scx/common.bpf.h>
 #include <bpf_experimental.h>
 #include "ground/affinity.bpf.h"
+#include "ground/cpu.bpf.h"
 #include "ground/subject.bpf.h"
 #include "place/free.bpf.h"
 
@@ -34,6 +35,7 @@ static s32 follow_packets(const struct task_struct *p, const struct subject *s, 
 		cpu = near_cpu(here, i);
 		if (cpu >= 0 && take_free_idle(p, cpu, s->now)) {
 			s->task->followed_window = window;
+			note_woken(state_of(here), cpu, s->now);
 			return cpu;
 		}
 	}
