@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * TCP flows into one CPU: LONG flows that send without end, each with a process of its own there,
- * and SHORT ones, on each of which the client sends a request and waits for the reply of the same
- * size. One process serves all of these.
+ * and SHORT ones, on each of which the client sends a request of SHORT_KIB and waits for the reply
+ * of the same size. One process serves all of these.
  *
- *   flow rx CPU OTHER_CPU PORT WARM_MS SPAN_MS LONG SHORT
- *   flow tx CPU ADDRESS PORT LONG SHORT
+ *   flow rx CPU OTHER_CPU PORT WARM_MS SPAN_MS READS LONG SHORT SHORT_KIB
+ *   flow tx CPU ADDRESS PORT LONG SHORT SHORT_KIB
  *
- * The receiver turns the model on once the connections stand, and marks the span that it measured;
- * it prints a line of JSON. It waits on another CPU. The sender has a real-time policy: the
- * scheduler that is measured does not see it.
+ * READS is what becomes of a long flow's data: "copy", "touch" (the program reads each byte of the
+ * copy) or "discard" (the kernel frees it, and no CPU has touched it). The receiver turns the model
+ * on once the connections stand, and marks the span that it measured; it prints a line of JSON. It
+ * waits on another CPU. The sender has a real-time policy: the scheduler that is measured does not
+ * see it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -29,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BUFFER = 256 << 10, MESSAGE = 4 << 10 };
+enum { BUFFER = 256 << 10 };
 #define COMMAND(k) __asm__ volatile(".byte 0x0f,0x1f,0x80," #k ",0x00,0x4e,0x5c" ::: "memory")
 
 static int64_t now(void)
@@ -63,6 +65,16 @@ static void sleep_ms(int64_t ms)
 	nanosleep(&t, NULL);
 }
 
+/* Memory that is there already. */
+static void *memory(size_t size)
+{
+	void *at = malloc(size);
+
+	if (!at)
+		fail("flow: malloc");
+	return memset(at, 1, size);
+}
+
 static void without_delay(int s)
 {
 	int one = 1;
@@ -89,41 +101,55 @@ struct counts {
 	char line[56];
 };
 
-static void read_all(int s, struct counts *counts)
+static void read_all(int s, const char *reads, struct counts *counts)
 {
-	char *buffer = malloc(BUFFER);
+	int flags = strcmp(reads, "discard") ? 0 : MSG_TRUNC, touches = !strcmp(reads, "touch");
+	uint64_t *buffer = memory(BUFFER), sum = 0;
 	ssize_t n;
 
-	memset(buffer, 1, BUFFER);
-	while ((n = read(s, buffer, BUFFER)) > 0)
+	while ((n = recv(s, buffer, BUFFER, flags)) > 0) {
+		for (ssize_t i = 0; touches && i < n / 8; i++)
+			sum += buffer[i];
 		counts->bytes += n;
+	}
+	/* or the compiler would leave it out */
+	__asm__ volatile("" : : "r"(sum));
 }
 
-static int whole(int s, char *message)
+static int whole(int s, char *message, ssize_t size)
 {
-	return recv(s, message, MESSAGE, MSG_WAITALL) == MESSAGE;
+	return recv(s, message, (size_t)size, MSG_WAITALL) == size;
 }
 
 /* Serves all connections that poll() is given. */
-static void reply_all(struct pollfd *fds, int count, struct counts *counts)
+static void reply_all(struct pollfd *fds, int count, ssize_t size, struct counts *counts)
 {
-	char message[MESSAGE] = {0};
+	char *message = memory((size_t)size);
 
 	while (poll(fds, (nfds_t)count, -1) > 0)
 		for (int i = 0; i < count; i++) {
 			if (!fds[i].revents)
 				continue;
-			if (!whole(fds[i].fd, message) ||
-			    write(fds[i].fd, message, MESSAGE) != MESSAGE)
+			if (!whole(fds[i].fd, message, size) ||
+			    write(fds[i].fd, message, (size_t)size) != size)
 				return;
-			counts->bytes += MESSAGE;
+			counts->bytes += size;
 		}
+}
+
+static pid_t forked(void)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		fail("flow: fork");
+	return child;
 }
 
 /* A process on a CPU; gives 0 in it. */
 static pid_t began_on(int cpu)
 {
-	pid_t child = fork();
+	pid_t child = forked();
 
 	if (child)
 		return child;
@@ -141,11 +167,21 @@ static int64_t sum(const struct counts *counts, int count)
 	return bytes;
 }
 
-static void receive(int cpu, int other, int port, int warm, int span, int flows, int shorts)
+static int accepted(int listener)
 {
-	size_t size = sizeof(struct counts) * (size_t)(flows + 1);
-	struct counts *counts =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int s = accept(listener, NULL, NULL);
+
+	if (s < 0)
+		fail("flow: accept");
+	without_delay(s);
+	return s;
+}
+
+static void receive(int cpu, int other, int port, int warm, int span, const char *reads, int flows,
+		    int shorts, ssize_t size)
+{
+	struct counts *counts = mmap(NULL, sizeof *counts * (size_t)(flows + 1),
+				     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct pollfd *fds = calloc((size_t)(flows + shorts), sizeof *fds);
 	int64_t start, long_bytes, short_bytes;
 	int listener;
@@ -153,15 +189,14 @@ static void receive(int cpu, int other, int port, int warm, int span, int flows,
 	pin(other);
 	listener = heard(port);
 	for (int i = 0; i < flows + shorts; i++) {
-		fds[i] = (struct pollfd){.fd = accept(listener, NULL, NULL), .events = POLLIN};
-		without_delay(fds[i].fd);
+		fds[i] = (struct pollfd){.fd = accepted(listener), .events = POLLIN};
 		if (i < flows && !began_on(cpu)) {
-			read_all(fds[i].fd, counts + i);
+			read_all(fds[i].fd, reads, counts + i);
 			_exit(0);
 		}
 	}
 	if (shorts && !began_on(cpu)) {
-		reply_all(fds + flows, shorts, counts + flows);
+		reply_all(fds + flows, shorts, size, counts + flows);
 		_exit(0);
 	}
 	COMMAND(0x01);
@@ -193,10 +228,10 @@ static int connected(const char *address, int port)
 }
 
 /* All flows end when the receiver does. */
-static void send_to(int cpu, const char *address, int port, int flows, int shorts)
+static void send_to(int cpu, const char *address, int port, int flows, int shorts, ssize_t size)
 {
 	struct sched_param priority = {.sched_priority = 1};
-	char *buffer = calloc(1, BUFFER), message[MESSAGE] = {0};
+	char *buffer = memory(BUFFER), *message = memory((size_t)size);
 
 	pin(cpu);
 	if (sched_setscheduler(0, SCHED_FIFO, &priority))
@@ -205,7 +240,7 @@ static void send_to(int cpu, const char *address, int port, int flows, int short
 	for (int i = 0; i < flows + shorts; i++) {
 		int s = connected(address, port);
 
-		if (fork()) {
+		if (forked()) {
 			close(s);
 			continue;
 		}
@@ -213,7 +248,7 @@ static void send_to(int cpu, const char *address, int port, int flows, int short
 			while (write(s, buffer, BUFFER) > 0) {
 			}
 		} else {
-			while (write(s, message, MESSAGE) == MESSAGE && whole(s, message)) {
+			while (write(s, message, (size_t)size) == size && whole(s, message, size)) {
 			}
 		}
 		_exit(0);
@@ -225,14 +260,14 @@ static void send_to(int cpu, const char *address, int port, int flows, int short
 int main(int count, char **word)
 {
 	signal(SIGPIPE, SIG_IGN);
-	if (count == 9 && !strcmp(word[1], "rx"))
+	if (count == 11 && !strcmp(word[1], "rx"))
 		receive(atoi(word[2]), atoi(word[3]), atoi(word[4]), atoi(word[5]), atoi(word[6]),
-			atoi(word[7]), atoi(word[8]));
-	else if (count == 7 && !strcmp(word[1], "tx"))
-		send_to(atoi(word[2]), word[3], atoi(word[4]), atoi(word[5]), atoi(word[6]));
+			word[7], atoi(word[8]), atoi(word[9]), atol(word[10]) << 10);
+	else if (count == 8 && !strcmp(word[1], "tx"))
+		send_to(atoi(word[2]), word[3], atoi(word[4]), atoi(word[5]), atoi(word[6]),
+			atol(word[7]) << 10);
 	else {
-		fprintf(stderr, "flow: rx CPU OTHER_CPU PORT WARM_MS SPAN_MS LONG SHORT, or "
-				"tx CPU ADDRESS PORT LONG SHORT\n");
+		fprintf(stderr, "flow: wrong words; the top of flow.c has them\n");
 		return 1;
 	}
 	return 0;

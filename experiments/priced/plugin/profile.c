@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where the measured CPUs' time goes: for each place in the kernel's code, the instructions
- * executed and the stalls there; the programs' code is one place. A place is the start of a block
- * of code as it was translated. Counts what runs while the profile is open: from the mark that
- * begins a measurement until the model goes off. Written when the emulator ends, one place a line.
+ * Where the measured CPUs' time goes: for each place in the kernel's code and each CPU, the
+ * instructions executed and the stalls there; the programs' code is one place. A place is the start
+ * of a block of code as it was translated. Counts what runs while the profile is open: from the
+ * mark that begins a measurement until the model goes off. Written when the emulator ends, a line
+ * for each place and CPU.
  *
  * An instruction that costs more than its share (a lock, a system call) adds its price to its
  * block.
@@ -12,8 +13,12 @@
 
 #include "priced.h"
 
-struct place {
+struct cost {
 	uint64_t instructions, ps, stall;
+};
+
+struct place {
+	struct cost by[MAX_CPUS];
 };
 
 /* A translated block. */
@@ -25,7 +30,7 @@ struct block {
 FILE *profile_file;
 static bool open_now;
 static GHashTable *places; /* by address */
-static struct place *here[MAX_CPUS];
+static struct cost *here[MAX_CPUS];
 
 static struct place *place_at(uint64_t address)
 {
@@ -48,9 +53,9 @@ static void enter(unsigned int index, void *data)
 
 	if (!open_now || cpus[index].client)
 		return;
-	here[index] = block->place;
-	block->place->instructions += block->instructions;
-	block->place->ps += block->ps;
+	here[index] = &block->place->by[index];
+	here[index]->instructions += block->instructions;
+	here[index]->ps += block->ps;
 }
 
 void profile_translate(struct qemu_plugin_tb *tb, uint64_t extra_ps)
@@ -78,21 +83,27 @@ void profile_open(bool open)
 	open_now = open;
 }
 
+static void write_place(uint64_t address, const struct place *place)
+{
+	for (unsigned int index = 0; index < MAX_CPUS; index++) {
+		const struct cost *cost = &place->by[index];
+
+		if (cost->instructions)
+			fprintf(profile_file,
+				"%" PRIx64 " %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", address,
+				index, cost->instructions, cost->ps, cost->stall);
+	}
+}
+
 void profile_write(void)
 {
 	GHashTableIter all;
-	gpointer address, value;
+	gpointer address, place;
 
 	if (!profile_file || !places)
 		return;
 	g_hash_table_iter_init(&all, places);
-	while (g_hash_table_iter_next(&all, &address, &value)) {
-		const struct place *place = value;
-
-		if (place->instructions)
-			fprintf(profile_file, "%" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-				(uint64_t)(uintptr_t)address, place->instructions, place->ps,
-				place->stall);
-	}
+	while (g_hash_table_iter_next(&all, &address, &place))
+		write_place((uint64_t)(uintptr_t)address, place);
 	fclose(profile_file);
 }

@@ -29,12 +29,28 @@ pub(crate) struct Case {
     pub(crate) softirq: usize,
     /// The CPU of the flows' processes.
     pub(crate) thread: usize,
+    /// What becomes of a long flow's data.
+    pub(crate) reads: Reads,
     /// Flows that send without end.
     pub(crate) long: u32,
-    /// Connections that send requests of 4 KiB, each when it has its reply.
+    /// Connections that send requests, each when it has its reply.
     pub(crate) short: u32,
+    /// Size of requests and replies, in KiB.
+    pub(crate) short_kib: u32,
     /// The largest receive buffer, in KiB.
     pub(crate) receive_kib: u32,
+}
+
+/// What becomes of a long flow's data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reads {
+    /// The kernel copies it to the program.
+    Copy,
+    /// Then the program reads each byte.
+    Touch,
+    /// The kernel frees it, and no CPU has touched it: more than zero-copy saves.
+    Discard,
 }
 
 /// How it is measured.
@@ -84,15 +100,27 @@ struct Received {
 impl Case {
     /// One long flow.
     pub(crate) const fn one_flow(softirq: usize, thread: usize) -> Self {
-        Self { softirq, thread, long: 1, short: 0, receive_kib: RECEIVE_KIB }
+        let (reads, short_kib, receive_kib) = (Reads::Copy, 4, RECEIVE_KIB);
+        Self { softirq, thread, reads, long: 1, short: 0, short_kib, receive_kib }
     }
 }
 
 /// As the guest's script reads it.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { softirq, thread, long, short, receive_kib } = self;
-        write!(f, "{softirq}-{thread}-{long}-{short}-{receive_kib}")
+        let Self { softirq, thread, reads, long, short, short_kib, receive_kib } = self;
+        write!(f, "{softirq}-{thread}-{reads}-{long}-{short}-{short_kib}-{receive_kib}")
+    }
+}
+
+/// As `guest/flow.c` reads it.
+impl fmt::Display for Reads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Copy => "copy",
+            Self::Touch => "touch",
+            Self::Discard => "discard",
+        })
     }
 }
 

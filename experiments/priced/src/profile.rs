@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use steer_ground::cpus::CpuList;
 use steer_ground::progress::Progress;
 use steer_ground::style::Style;
 
@@ -42,12 +43,20 @@ impl Cost {
 /// The functions of one sample, by name.
 type Functions = BTreeMap<String, Cost>;
 
-/// Measures, writes the file and prints the table.
+/// Measures, writes the file and prints the table: of these CPUs, or of all measured ones.
 ///
 /// # Errors
-/// When a guest fails, or its profile cannot be read.
-pub fn run(options: &AbOptions) -> Result<()> {
+/// When one of the CPUs is not measured, a guest fails, or its profile cannot be read.
+pub fn run(options: &AbOptions, cpus: Option<&CpuList>) -> Result<()> {
     options.check()?;
+    let measured = options.shape.cpus();
+    if let Some(cpu) = cpus.and_then(|cpus| cpus.iter().find(|cpu| *cpu >= measured)) {
+        bail!(
+            "--cpus {cpu}: the measured CPUs of the shape {} end at {}",
+            options.shape,
+            measured - 1
+        );
+    }
     let machine = Machine::find(&options.machine)?;
     let progress = Progress::rounds(options.samples() as u64);
     let bench = Bench::new(&options.bench, &progress)?;
@@ -56,7 +65,7 @@ pub fn run(options: &AbOptions) -> Result<()> {
         options.arms.iter().map(|arm| (arm.name.clone(), Functions::new())).collect();
     let (trunks, branches) = ab::guests(options, &machine, &bench)?;
     bench.run_branches(trunks, branches, &progress, |which, name, said| {
-        let functions = functions(&said).with_context(|| name.to_owned())?;
+        let functions = functions(&said, cpus).with_context(|| name.to_owned())?;
         let sum = arms.iter_mut().find(|(name, _)| *name == which.arm.name);
         let (_, sum) = sum.context("a sample of no arm")?;
         let share = 1.0 / (seeds * options.worlds.len() as f64 * options.duration_s);
@@ -78,13 +87,16 @@ pub fn run(options: &AbOptions) -> Result<()> {
     Ok(())
 }
 
-/// The functions of a guest's kernel.
-fn functions(said: &Said) -> Result<Functions> {
+/// The functions of a guest's kernel, on these CPUs or all.
+fn functions(said: &Said, cpus: Option<&CpuList>) -> Result<Functions> {
     let symbols = symbols(said.part("symbols")?);
     let profile = said.profile.as_deref().context("the emulator wrote no profile")?;
     let mut functions = Functions::new();
     for line in profile.lines() {
-        let (address, cost) = place(line).with_context(|| format!("reading {line:?}"))?;
+        let (address, cpu, cost) = place(line).with_context(|| format!("reading {line:?}"))?;
+        if cpus.is_some_and(|cpus| !cpus.contains(cpu)) {
+            continue;
+        }
         let name = match address {
             0 => PROGRAMS,
             _ => symbols.range(..=address).next_back().map_or("(unknown)", |(_, name)| *name),
@@ -103,14 +115,15 @@ fn symbols(text: &str) -> BTreeMap<u64, &str> {
     symbols.collect()
 }
 
-/// A line of the profile: address, instructions, their time and the stalls in ps.
-fn place(line: &str) -> Option<(u64, Cost)> {
+/// A line of the profile: address, CPU, instructions, their time and the stalls in ps.
+fn place(line: &str) -> Option<(u64, usize, Cost)> {
     let mut words = line.split(' ');
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
+    let cpu = words.next()?.parse().ok()?;
     let mut number = || words.next()?.parse::<f64>().ok();
     let (instructions, ps, stalled) = (number()?, number()?, number()?);
     let ms = |ps: f64| ps / 1e9;
-    Some((address, Cost { instructions, ms: ms(ps + stalled), stalled_ms: ms(stalled) }))
+    Some((address, cpu, Cost { instructions, ms: ms(ps + stalled), stalled_ms: ms(stalled) }))
 }
 
 /// The functions that cost most under any arm.
@@ -164,12 +177,15 @@ mod tests {
             parts: [("symbols".to_owned(), "ffff10 first\nffff20 second\n".to_owned())].into(),
             marks: Vec::new(),
             profile: Some(
-                "ffff10 10 2000000000 0\nffff1f 5 1000000000 500000000\nffff21 7 0 0\n0 9 0 0\n8 1 0 0\n"
+                "ffff10 0 10 2000000000 0\nffff1f 1 5 1000000000 500000000\nffff21 0 7 0 0\n\
+                 0 0 9 0 0\n8 0 1 0 0\n"
                     .to_owned(),
             ),
             took: Duration::ZERO,
         };
-        let functions = functions(&said).unwrap();
+        let second: CpuList = "1".parse().unwrap();
+        assert_eq!(functions(&said, Some(&second)).unwrap()["first"].instructions, 5.0);
+        let functions = functions(&said, None).unwrap();
         let first = Cost { instructions: 15.0, ms: 3.5, stalled_ms: 0.5 };
         assert_eq!(functions["first"], first);
         assert_eq!(functions["second"].instructions, 7.0);

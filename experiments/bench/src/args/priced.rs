@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, value_parser};
+use steer_ground::cpus::CpuList;
 use steer_ground::text::words;
 use steer_lab::kernel::Wanted;
 use steer_priced::ab::{self, AbOptions};
@@ -12,6 +13,7 @@ use steer_priced::fidelity::{self, FidelityOptions};
 use steer_priced::flow::{self, FlowOptions};
 use steer_priced::guard::{self, Case, GuardOptions};
 use steer_priced::{BenchOptions, adapt, calibrate, profile};
+use steer_result::spec::Options;
 
 use super::guest::SourceArgs;
 use super::priced_ab::{self, PricedAbArgs};
@@ -29,7 +31,7 @@ pub(crate) enum PricedCommand {
     Ab(Box<PricedAbArgs>),
     /// Tell in which functions of the kernel and the scheduler the CPUs' time goes, under each arm,
     /// and how much of it they wait for memory: the flags of `priced ab`. Takes longer than that.
-    Profile(Box<PricedAbArgs>),
+    Profile(Box<ProfileArgs>),
     /// Time how soon the thread of a new long flow runs near the NIC under each arm, by the guest's
     /// clock, and count its moves after that: the flags of `priced ab`.
     Adapt(Box<PricedAbArgs>),
@@ -149,6 +151,16 @@ pub(crate) struct FidelityArgs {
     bench: BenchArgs,
 }
 
+/// Flags of `steer-bench priced profile`.
+#[derive(Debug, Args)]
+pub(crate) struct ProfileArgs {
+    /// Only these of the measured CPUs, such as the one of a full queue.
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    #[command(flatten)]
+    ab: PricedAbArgs,
+}
+
 /// Flags of `steer-bench priced guard`.
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
@@ -172,15 +184,12 @@ impl PricedCommand {
                 let command: Vec<String> = std::env::args().collect();
                 ab::run(&priced_ab::options(&command[3..])?, command).map(drop)
             }
-            Self::Profile(_) => {
-                let command: Vec<String> = std::env::args().collect();
-                let options = priced_ab::options(&command[3..])?;
-                profile::run(&AbOptions { profile: true, ..options })
+            Self::Profile(args) => {
+                let ProfileArgs { cpus, ab } = *args;
+                let options = AbOptions { profile: true, ..ab.options(Options::default())? };
+                profile::run(&options, cpus.as_ref())
             }
-            Self::Adapt(_) => {
-                let command: Vec<String> = std::env::args().collect();
-                adapt::run(priced_ab::options(&command[3..])?)
-            }
+            Self::Adapt(args) => adapt::run(args.options(Options::default())?),
             Self::Guard(args) => {
                 let bench: BenchOptions = args.bench.into();
                 let case = |(name, flags)| {

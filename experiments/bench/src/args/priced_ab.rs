@@ -125,7 +125,11 @@ pub(super) fn options(line: &[String]) -> Result<AbOptions> {
 }
 
 impl PricedAbArgs {
-    fn options(self, options: Options) -> Result<AbOptions> {
+    /// What the flags ask for; `options` goes into the result.
+    ///
+    /// # Errors
+    /// When a rate or a size cannot be read; names the flag.
+    pub(super) fn options(self, options: Options) -> Result<AbOptions> {
         let this = std::env::current_exe().context("finding this program's file")?;
         let scx_steer = self.scx_steer.unwrap_or_else(|| this.with_file_name(SCX_STEER));
         let mut programs = vec![this, scx_steer];

@@ -4,17 +4,20 @@ use serde::Serialize;
 
 use super::measure::{Figure, Measure, Variant};
 use super::verdict::Expect;
-use crate::flows::Case;
+use crate::flows::{Case, Reads};
 
 /// A long flow on one core, which the others are compared with.
 const ALONE: Case = Case::one_flow(2, 2);
 const OTHER_CORE: Case = Case::one_flow(2, 3);
 const SPLIT: Case = Case::one_flow(2, 0);
 const REMOTE: Case = Case::one_flow(0, 0);
+const DISCARDED: Case = Case { reads: Reads::Discard, ..ALONE };
+const TOUCHED: Case = Case { reads: Reads::Touch, ..ALONE };
 const INCAST_8: Case = Case { long: 8, ..ALONE };
 const INCAST_24: Case = Case { long: 24, ..ALONE };
 const SHORT: Case = Case { long: 0, short: 16, ..ALONE };
 const SHORT_REMOTE: Case = Case { long: 0, short: 16, ..REMOTE };
+const SHORT_64: Case = Case { short_kib: 64, ..SHORT };
 const MIXED: Case = Case { short: 16, ..ALONE };
 const SMALL_BUFFER: Case = Case { receive_kib: 3200, ..ALONE };
 
@@ -24,8 +27,20 @@ const SMALL_RING: Variant = Variant { ring: 256, ..Variant::AS_IT_IS };
 /// All that is measured, by guest.
 pub(super) const GUESTS: [(Variant, &[Case]); 3] =
     [(Variant::AS_IT_IS, &CASES), (NO_DDIO, &[ALONE]), (SMALL_RING, &[SMALL_BUFFER])];
-const CASES: [Case; 9] =
-    [ALONE, OTHER_CORE, SPLIT, REMOTE, INCAST_8, INCAST_24, SHORT, SHORT_REMOTE, MIXED];
+const CASES: [Case; 12] = [
+    ALONE,
+    OTHER_CORE,
+    SPLIT,
+    REMOTE,
+    DISCARDED,
+    TOUCHED,
+    INCAST_8,
+    INCAST_24,
+    SHORT,
+    SHORT_64,
+    SHORT_REMOTE,
+    MIXED,
+];
 
 /// A published result: a figure of one case, or its ratio to that of another.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -50,9 +65,9 @@ const fn claim(
     Claim { what, source, measure, expect }
 }
 
-/// The host-network-stack paper (Cai et al., SIGCOMM 2021), and the multicore paper (Faulkner et al.).
-/// A figure without a unit is a ratio: of throughput per core, where nothing else is named.
-pub(super) const CLAIMS: [Claim; 13] = [
+/// The host-network-stack paper (Cai et al., SIGCOMM 2021), the multicore paper (Faulkner et al.), and
+/// the end-system paper (Chase et al., 2001). A figure without a unit is a ratio: of throughput per core, where nothing else is named.
+pub(super) const CLAIMS: [Claim; 16] = [
     claim(
         "one flow on one core: Gb/s",
         "Cai, sec. 3.1",
@@ -90,6 +105,18 @@ pub(super) const CLAIMS: [Claim; 13] = [
         Expect::Ratio(1.31),
     ),
     claim(
+        "data that no CPU touches / copied",
+        "Chase, fig. 2",
+        Measure::ratio(Figure::PerCore, DISCARDED, ALONE),
+        Expect::More,
+    ),
+    claim(
+        "data that the program reads / copied only",
+        "Chase, fig. 2",
+        Measure::ratio(Figure::PerCore, TOUCHED, ALONE),
+        Expect::Less,
+    ),
+    claim(
         "8 flows on one core / 1",
         "Cai, fig. 6",
         Measure::ratio(Figure::PerCore, INCAST_8, ALONE),
@@ -106,6 +133,12 @@ pub(super) const CLAIMS: [Claim; 13] = [
         "Cai, sec. 3.7",
         Measure::of(Figure::PerCore, SHORT),
         Expect::Value(6.15),
+    ),
+    claim(
+        "RPCs of 64 KiB / of 4 KiB",
+        "Cai, fig. 10(a)",
+        Measure::ratio(Figure::PerCore, SHORT_64, SHORT),
+        Expect::More,
     ),
     claim(
         "RPCs far from the NIC / near",

@@ -24,6 +24,8 @@ pub(super) enum Expect {
     Ratio(f64),
     /// A ratio below 1; the paper's machine is another one, or it gives no figure.
     Less,
+    /// The same, above 1.
+    More,
     /// No difference worth telling.
     Same,
 }
@@ -45,11 +47,13 @@ impl Expect {
     pub(super) fn judge(self, own: f64, others: &[f64]) -> Verdict {
         let everywhere = |holds: &dyn Fn(f64) -> bool| others.iter().all(|it| holds(*it));
         let below = |it: f64| it < 1.0 - DIRECTION;
+        let above = |it: f64| it > 1.0 + DIRECTION;
         let (exact, direction): (bool, &dyn Fn(f64) -> bool) = match self {
             Self::Value(value) => ((own / value - 1.0).abs() <= VALUE, &|_| true),
             Self::Ratio(ratio) if ratio < 1.0 => ((own - ratio).abs() <= RATIO, &below),
-            Self::Ratio(ratio) => ((own - ratio).abs() <= RATIO, &|it| it > 1.0 + DIRECTION),
+            Self::Ratio(ratio) => ((own - ratio).abs() <= RATIO, &above),
             Self::Less => (true, &below),
+            Self::More => (true, &above),
             Self::Same => (true, &|it| (it - 1.0).abs() <= SAME),
         };
         match (direction(own), exact && everywhere(direction)) {
@@ -65,6 +69,7 @@ impl fmt::Display for Expect {
         match self {
             Self::Value(figure) | Self::Ratio(figure) => write!(f, "{figure:.2}"),
             Self::Less => f.write_str("below 1"),
+            Self::More => f.write_str("above 1"),
             Self::Same => f.write_str("about 1"),
         }
     }
@@ -94,6 +99,8 @@ mod tests {
         assert_eq!(Expect::Ratio(1.31).judge(1.2, &[1.1]), Verdict::Partly);
         assert_eq!(Expect::Less.judge(0.97, &[0.5]), Verdict::Reproduced);
         assert_eq!(Expect::Less.judge(0.99, &[0.5]), Verdict::Not);
+        assert_eq!(Expect::More.judge(1.03, &[1.5]), Verdict::Reproduced);
+        assert_eq!(Expect::More.judge(1.03, &[1.0]), Verdict::Partly);
         assert_eq!(Expect::Same.judge(0.96, &[1.04]), Verdict::Reproduced);
         assert_eq!(Expect::Same.judge(0.96, &[1.06]), Verdict::Partly);
         assert_eq!(Expect::Value(42.0).judge(40.0, &[10.0]), Verdict::Reproduced);
