@@ -43,7 +43,7 @@ fn a_comparison_needs_what_the_model_can_hold_and_the_guest_has() {
     refuses("ab --arms default --with /no/such", "/no/such does not exist");
     refuses("ab --long-rate fast", "--long-rate");
     refuses("ab --warmup 0", "write seconds from 0.01 to 60");
-    refuses("profile --cpus 3,4", "--cpus 4: the measured CPUs of the shape 2x2 end at 3");
+    refuses("profile --cpus 3,4", "--cpus 4: the measured CPUs of the shape 2x2x1 end at 3");
     refuses("flow --budget 0", "write minutes above 0");
     refuses("fidelity --seeds 0", "0 is not in 1..=100");
     refuses("fidelity --out /dev/null/no", "making /dev/null/no");
