@@ -6,7 +6,9 @@ use std::fmt;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use steer_ground::progress::Progress;
+use steer_ground::word::Word;
 use steer_lab::shape::Shape;
+use steer_traffic::long::Reads;
 
 use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Said, Task};
@@ -29,7 +31,7 @@ pub(crate) struct Case {
     pub(crate) softirq: usize,
     /// The CPU of the flows' processes.
     pub(crate) thread: usize,
-    /// What becomes of a long flow's data.
+    /// What becomes of a long flow's data. To discard it saves more than zero-copy does.
     pub(crate) reads: Reads,
     /// Flows that send without end.
     pub(crate) long: u32,
@@ -39,18 +41,6 @@ pub(crate) struct Case {
     pub(crate) short_kib: u32,
     /// The largest receive buffer, in KiB.
     pub(crate) receive_kib: u32,
-}
-
-/// What becomes of a long flow's data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Reads {
-    /// The kernel copies it to the program.
-    Copy,
-    /// Then the program reads each byte.
-    Touch,
-    /// The kernel frees it, and no CPU has touched it: more than zero-copy saves.
-    Discard,
 }
 
 /// How it is measured.
@@ -109,18 +99,8 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { softirq, thread, reads, long, short, short_kib, receive_kib } = self;
+        let reads = reads.word();
         write!(f, "{softirq}-{thread}-{reads}-{long}-{short}-{short_kib}-{receive_kib}")
-    }
-}
-
-/// As `guest/flow.c` reads it.
-impl fmt::Display for Reads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Copy => "copy",
-            Self::Touch => "touch",
-            Self::Discard => "discard",
-        })
     }
 }
 

@@ -1,10 +1,11 @@
 //! What the papers measured, and what the model has to show for it.
 
 use serde::Serialize;
+use steer_traffic::long::Reads;
 
 use super::measure::{Figure, Measure, Variant};
 use super::verdict::Expect;
-use crate::flows::{Case, Reads};
+use crate::flows::Case;
 
 /// A long flow on one core, which the others are compared with.
 const ALONE: Case = Case::one_flow(2, 2);
