@@ -3,13 +3,16 @@
 
 use std::{
     mem::MaybeUninit,
-    os::{fd::AsRawFd, unix::fs::MetadataExt},
+    os::{
+        fd::{AsFd, AsRawFd, BorrowedFd},
+        unix::fs::MetadataExt,
+    },
     slice,
 };
 
 use anyhow::{Context, Result};
 use libbpf_rs::{
-    Link, MapCore, MapFlags,
+    Link, MapCore, MapFlags, MapMut,
     skel::{OpenSkel, Skel, SkelBuilder},
 };
 use rustix::process::Pid;
@@ -76,6 +79,22 @@ impl<'obj> Telemetry<'obj> {
         let link =
             self.0.progs.nothing.attach().context("attaching a program that does nothing")?;
         Ok(Nothing(link))
+    }
+
+    /// From now on the kernel sends by `to` what `from` receives: one of its workers does.
+    ///
+    /// # Errors
+    /// The kernel refused a socket or the program.
+    pub fn relay(&self, from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<()> {
+        let maps = &self.0.maps;
+        let put = |map: &MapMut<'_>, socket: BorrowedFd<'_>| {
+            let (key, socket) = (0u32.to_ne_bytes(), socket.as_raw_fd().to_ne_bytes());
+            map.update(&key, &socket, MapFlags::ANY).context("putting a socket into a map")
+        };
+        put(&maps.relay_to, to)?;
+        let relay = &self.0.progs.relay;
+        relay.attach_sockmap(maps.relay_from.as_fd().as_raw_fd()).context("attaching the relay")?;
+        put(&maps.relay_from, from)
     }
 
     /// Gives a thread the storage that the scheduler gives every thread, so that its traffic is

@@ -7,11 +7,11 @@ use std::{
     io::{Read, Write},
     mem::MaybeUninit,
     net::{TcpListener, TcpStream, UdpSocket},
-    os::fd::AsRawFd,
+    os::fd::{AsFd, AsRawFd},
     thread,
 };
 
-use rustix::thread::gettid;
+use rustix::{process::Pid, thread::gettid};
 use steer_bpf::{Telemetry, intf};
 
 mod common;
@@ -108,6 +108,49 @@ fn packets_of_a_thread_that_polls_the_nic_are_taken_to_follow_it() {
         assert_eq!(task.home.nic, 0);
         assert_eq!(task.probe_until_ns > 0, polls);
     }
+}
+
+/// It works for others, each for a moment: what one of them moved says nothing of the next.
+#[test]
+fn a_worker_of_the_kernel_has_no_class() {
+    if !common::is_root("a_worker_of_the_kernel_has_no_class") {
+        return;
+    }
+    let mut slot = MaybeUninit::uninit();
+    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
+    let long = || telemetry.counters().unwrap()[intf::steer_counter_CNT_FLOW_LONG as usize];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let connect = || {
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (near, listener.accept().unwrap().0)
+    };
+    let ((mut sender, relayed), (relaying, mut receiver)) = (connect(), connect());
+    telemetry.relay(relayed.as_fd(), relaying.as_fd()).unwrap();
+    let workers = workers();
+    workers.iter().for_each(|worker| telemetry.follow(*worker).unwrap());
+    let before = long();
+    let client = thread::spawn(move || sender.write_all(&vec![0; 1 << 20]).unwrap());
+    receiver.read_exact(&mut vec![0; 1 << 20]).unwrap();
+    client.join().unwrap();
+
+    assert!(long() >= before + 3, "what is sent, relayed and received are long flows");
+    let threads = telemetry.threads().unwrap();
+    for worker in workers {
+        // a worker may have ended
+        let Some(task) = threads.read(worker.as_raw_pid() as u32).unwrap() else { continue };
+        assert_eq!(task.load.long_ns, 0, "of thread {worker:?}");
+    }
+}
+
+/// The kernel's worker threads.
+fn workers() -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap());
+    let worker = |entry: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        name.starts_with("kworker/").then(|| Pid::from_raw(pid))?
+    };
+    processes.filter_map(worker).collect()
 }
 
 /// What is known of this thread, which is followed.

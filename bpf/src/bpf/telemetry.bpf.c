@@ -18,3 +18,18 @@ int nothing(void *ctx)
 {
 	return 0;
 }
+
+/* What the socket in this map receives goes out by the socket in the other one, for relay(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_SOCKMAP);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} relay_from SEC(".maps"), relay_to SEC(".maps");
+
+/* Relays packets, which a worker of the kernel then sends (Telemetry::relay). */
+SEC("sk_skb/stream_verdict")
+int relay(struct __sk_buff *skb)
+{
+	return bpf_sk_redirect_map(skb, &relay_to, 0, 0);
+}
