@@ -65,6 +65,17 @@ fn traffic_flows_and_is_counted() {
 }
 
 #[test]
+fn threads_share_the_long_flows() {
+    let ports = Ports::free();
+    let server = server(&ports, &["--long-threads", "3", "--rpc-threads", "1"]);
+    let output = client(&ports, &paced("--rpc-connections 0")).output().unwrap();
+    assert_long_flows_kept_their_rate(&json(&output));
+    let names = server.thread_names();
+    let long = names.iter().filter(|name| name.starts_with("long-")).count();
+    assert_eq!(long, 3, "not a thread for each flow: {names:?}");
+}
+
+#[test]
 fn a_load_that_shifts_is_counted_stage_by_stage() {
     let ports = Ports::free();
     let _server = server(&ports, &["--rpc-threads", "1"]);

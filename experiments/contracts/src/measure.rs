@@ -138,6 +138,7 @@ fn traffic() -> Result<Workload> {
         long_tool: LongTool::Builtin,
         long_direction: Direction::default(),
         long_reads: Reads::default(),
+        long_threads: None,
         long_zerocopy: false,
         trace_long: false,
         rpc_connections: 16,

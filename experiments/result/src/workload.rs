@@ -21,6 +21,10 @@ pub struct Workload {
     /// What the measured machine did with received payload; `copy` if absent.
     #[serde(default)]
     pub long_reads: Reads,
+    /// Threads on the measured machine that shared the incoming long flows; absent if each flow had
+    /// one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_threads: Option<u32>,
     /// Whether long flows were sent without a copy (MSG_ZEROCOPY); no if absent.
     #[serde(default)]
     pub long_zerocopy: bool,

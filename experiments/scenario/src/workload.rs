@@ -43,6 +43,8 @@ pub struct Workload {
     pub long_direction: Direction,
     /// What the measured machine does with the payload of incoming long flows.
     pub long_reads: Reads,
+    /// Threads on the measured machine that share the incoming long flows; else each has one.
+    pub long_threads: Option<u16>,
     /// Whether long flows are sent without a copy (MSG_ZEROCOPY).
     pub long_zerocopy: bool,
     /// Whether the server prints where its long-flow threads run.
@@ -107,6 +109,12 @@ impl Workload {
              out: leave out one of them"
         );
         ensure!(
+            self.long_threads.is_none()
+                || self.long_tool == LongTool::Builtin && self.long_direction == Direction::In,
+            "--long-threads applies to flows that steer-bench receives on the measured machine: leave \
+             out --long-tool and --long-direction"
+        );
+        ensure!(
             self.rpc_rate == 0 || self.rpc_tool.is_asked_by_us(),
             "--rpc-rate: redis-benchmark and wrk cannot pause between requests: leave out --rpc-tool"
         );
@@ -132,9 +140,12 @@ impl Workload {
     /// Names the flags that prevent this.
     pub fn check_traced(&self) -> Result<()> {
         ensure!(
-            self.long_flows > 0 && self.long_direction == Direction::In && self.stages.is_empty(),
-            "only long flows that come in all the time can be traced: set --long-flows, \
-             and leave out --long-direction and --stage"
+            self.long_flows > 0
+                && self.long_direction == Direction::In
+                && self.long_threads.is_none()
+                && self.stages.is_empty(),
+            "only long flows that come in all the time, each for a thread of its own, can be traced: \
+             set --long-flows, and leave out --long-direction, --long-threads and --stage"
         );
         Ok(())
     }
@@ -182,6 +193,7 @@ impl Workload {
             self.rpc_threads
         )));
         argv.push(format!("--long-reads={}", self.long_reads.word()));
+        argv.extend(self.long_threads.map(|threads| format!("--long-threads={threads}")));
         if self.long_zerocopy && self.long_direction == Direction::Out {
             argv.push("--long-zerocopy".to_owned());
         }
@@ -284,6 +296,7 @@ impl Workload {
             long_tool: self.long_tool.word().to_owned(),
             long_direction: self.long_direction,
             long_reads: self.long_reads,
+            long_threads: self.long_threads.map(u32::from),
             long_zerocopy: self.long_zerocopy,
             rpc_connections: self.rpc_connections,
             rpc_rate: Some(self.rpc_rate).filter(|rate| *rate > 0),

@@ -26,6 +26,9 @@ impl Wants {
     }
 }
 
+/// Bytes to read, for one wait of one thread.
+const SHARED: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::ONESHOT);
+
 /// A level-triggered epoll set. The caller identifies each socket by a number.
 pub(crate) struct Poller {
     epoll: OwnedFd,
@@ -48,6 +51,27 @@ impl Poller {
     /// Changes what a descriptor waits for.
     pub(crate) fn change(&self, fd: impl AsFd, token: u64, wants: Wants) -> io::Result<()> {
         epoll::modify(&self.epoll, fd, EventData::new_u64(token), wants.flags())
+    }
+
+    /// Adds a descriptor that one of several threads reads next, and then gives back by
+    /// [`Self::give_back`].
+    pub(crate) fn share(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        epoll::add(&self.epoll, fd, EventData::new_u64(token), SHARED)
+    }
+
+    /// From now on another thread may read from it.
+    pub(crate) fn give_back(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        epoll::modify(&self.epoll, fd, EventData::new_u64(token), SHARED)
+    }
+
+    /// Waits for a socket, and returns its token; nothing after a signal. Several threads may wait.
+    pub(crate) fn next(&self) -> io::Result<Option<u64>> {
+        let mut room = [MaybeUninit::<epoll::Event>::uninit()];
+        match epoll::wait(&self.epoll, &mut room, None) {
+            Ok((events, _)) => Ok(events.first().map(|event| event.data.u64())),
+            Err(Errno::INTR) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Waits at most `timeout`, and stores in `ready` the tokens of the sockets that are ready.

@@ -63,6 +63,10 @@ pub(crate) struct PricedAbArgs {
     /// Rate of each long flow, or max. Fixed rates compare schedulers at the same work.
     #[arg(long, value_name = "RATE", default_value = "4Gbit")]
     long_rate: String,
+    /// Server threads that share the long flows, as in Go and Java: each reads from whichever has
+    /// data [default: a thread for each flow].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
+    long_threads: Option<u16>,
     /// RPC connections, each with one request outstanding.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = value_parser!(u32).range(0..=1000))]
     rpc_connections: u32,
@@ -140,6 +144,7 @@ impl PricedAbArgs {
             long_tool: LongTool::Builtin,
             long_direction: Direction::default(),
             long_reads: Reads::default(),
+            long_threads: self.long_threads,
             long_zerocopy: false,
             trace_long: false,
             rpc_connections: self.rpc_connections,

@@ -26,6 +26,11 @@ pub(crate) struct ServerArgs {
     /// What to do with the payload of incoming long flows.
     #[arg(long, value_name = "HOW", value_parser = choice(reads), default_value = Reads::default().word())]
     pub(crate) long_reads: Reads,
+    /// Threads that share the incoming long flows, as in Go and Java: each reads from whichever has
+    /// data [default: a thread for each flow].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    #[arg(conflicts_with = "trace_long")]
+    pub(crate) long_threads: Option<u16>,
     /// Send long flows without copying them (MSG_ZEROCOPY), and print at the end how many sends the
     /// kernel copied anyway.
     #[arg(long)]
@@ -61,6 +66,7 @@ impl From<ServerArgs> for ServerOptions {
             long_port,
             long_out_port,
             long_reads,
+            long_threads,
             long_zerocopy,
             trace_long,
             rpc_port,
@@ -74,6 +80,7 @@ impl From<ServerArgs> for ServerOptions {
             long_port,
             long_out_port,
             long_reads,
+            long_threads,
             long_zerocopy,
             trace_long,
             rpc_port,

@@ -32,6 +32,10 @@ pub(crate) struct WorkloadArgs {
     /// What the measured machine does with the payload of incoming long flows.
     #[arg(long, value_name = "HOW", value_parser = choice(reads), default_value = Reads::default().word())]
     pub(crate) long_reads: Reads,
+    /// Threads on the measured machine that share the incoming long flows, as in Go and Java: each
+    /// reads from whichever has data [default: a thread for each flow].
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+    pub(crate) long_threads: Option<u16>,
     /// Send the long flows without copying them (MSG_ZEROCOPY).
     #[arg(long)]
     pub(crate) long_zerocopy: bool,
@@ -84,6 +88,7 @@ impl TryFrom<WorkloadArgs> for Workload {
             long_tool: args.long_tool,
             long_direction: args.long_direction,
             long_reads: args.long_reads,
+            long_threads: args.long_threads,
             long_zerocopy: args.long_zerocopy,
             trace_long: false,
             rpc_connections: args.rpc_connections,

@@ -96,6 +96,7 @@ mod tests {
             long_tool: LongTool::Builtin,
             long_direction: Direction::In,
             long_reads: Reads::Copy,
+            long_threads: None,
             long_zerocopy: false,
             trace_long: false,
             rpc_connections: 16,

@@ -1,9 +1,11 @@
-//! The measured side: sinks and sources of long flows (one thread per connection) and an RPC
+//! The measured side: sinks and sources of long flows (a thread per connection, or a few that share
+//! all) and an RPC
 //! service (a few epoll threads). All do as little as possible, so that mostly the kernel's work is
 //! measured.
 
 mod long;
 mod rpc;
+mod shared;
 
 use std::fs;
 use std::io;
@@ -19,6 +21,7 @@ use super::poll::{Poller, Wants};
 use super::wire;
 use long::{End, Ends};
 use rpc::Service;
+use shared::Shared;
 use steer_ground::cpus::CpuList;
 use steer_ground::stop::Stop;
 
@@ -33,6 +36,8 @@ pub struct ServerOptions {
     pub long_out_port: u16,
     /// What to do with the payload of incoming long flows.
     pub long_reads: Reads,
+    /// Threads that share the incoming long flows; else each flow has a thread of its own.
+    pub long_threads: Option<u16>,
     /// Send long flows without copying them (MSG_ZEROCOPY), and print at the end how many sends the
     /// kernel copied anyway.
     pub long_zerocopy: bool,
@@ -83,13 +88,20 @@ pub fn run(options: ServerOptions) -> Result<()> {
     let completions = options.long_zerocopy.then(Arc::<Completions>::default);
     let mut sinks =
         Ends::new(End::Sink(options.long_reads, options.trace_long), options.pin_long.clone());
+    let shared = options
+        .long_threads
+        .map(|threads| Shared::start(threads, options.long_reads, options.pin_long.as_ref()));
+    let shared = shared.transpose()?;
     let mut sources = Ends::new(End::Source(completions.clone()), options.pin_long);
     let mut service = Service::start(options.rpc_threads, options.pin_rpc)?;
     println!("ready");
     let mut ports = vec![(Serves::Sinks, long), (Serves::Sources, long_out)];
     ports.extend(rpc.into_iter().map(|listener| (Serves::Rpc, listener)));
     accept_until(&stop, &ports, |serves, stream| match serves {
-        Serves::Sinks => sinks.serve(stream),
+        Serves::Sinks => match &shared {
+            Some(shared) => shared.serve(stream),
+            None => sinks.serve(stream),
+        },
         Serves::Sources => sources.serve(stream),
         Serves::Rpc => service.serve(stream),
     })?;
