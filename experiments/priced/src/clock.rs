@@ -95,6 +95,7 @@ impl Clocked<'_> {
             programs: self.programs.to_vec(),
             files: self.files,
             profile: false,
+            layout: 0,
         }
     }
 }

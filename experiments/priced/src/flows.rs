@@ -158,6 +158,7 @@ fn task<'a>((machine, setup, cases): Guest<'a>, seed: u32, bench: &Bench) -> Tas
         programs: ["calibrate", "flow"].map(|name| bench.tools.program(name)).into(),
         files: &[],
         profile: false,
+        layout: 0,
     }
 }
 

@@ -26,6 +26,9 @@ use crate::tools::Tools;
 
 /// The script that `init` runs: it reads `words`, then runs `test.sh`.
 const SCRIPT: &str = include_str!("../guest/priced.sh");
+/// Bytes that the next layout of memory has before everything else: an odd number of pages, so that
+/// what follows has other places in every cache.
+const PAD: usize = 101 * 4096;
 /// Time for the emulator to end by itself, and write its last mark.
 const TO_END: Duration = Duration::from_secs(20);
 
@@ -48,6 +51,8 @@ pub(crate) struct Task<'a> {
     pub(crate) files: &'a [Script<'a>],
     /// Whether to profile it, which makes the emulator slower.
     pub(crate) profile: bool,
+    /// Number of the layout of its memory. Which addresses share a set of a cache depends on it.
+    pub(crate) layout: u32,
 }
 
 /// A running guest. It is killed when dropped.
@@ -102,7 +107,11 @@ impl Guest {
     ) -> Result<Self> {
         let words = shell(&task.words);
         let scripts = [("priced.sh", SCRIPT), ("words", &words), ("test.sh", task.test)];
-        let scripts = [&scripts, task.files].concat();
+        // The first file of its root file system moves all that is allocated after it.
+        let pad = "\n".repeat(PAD * task.layout as usize);
+        let pad = (task.layout > 0).then_some((".pad", pad.as_str()));
+        let scripts: Vec<Script<'_>> =
+            scripts.iter().chain(task.files).copied().chain(pad).collect();
         let files = Files {
             prices: memory("prices", &task.hardware.machine.prices())?,
             initramfs: initramfs::pack(kernel, &task.programs, &scripts)?,

@@ -46,12 +46,12 @@ pub(crate) enum PricedCommand {
 const GUARD: [(&str, &str); 2] = [
     (
         "fixed rates",
-        "--shape 2x4 --steering hash --seeds 4 --no-hogs --duration 0.1 \
+        "--shape 2x4 --steering hash --seeds 4 --boots 1 --no-hogs --duration 0.1 \
          --out target/priced-guard/fixed",
     ),
     (
         "one saturated queue",
-        "--shape 2x4 --steering hash --seeds 2 --no-hogs --duration 0.1 \
+        "--shape 2x4 --steering hash --seeds 2 --boots 1 --no-hogs --duration 0.1 \
          --queues 1 --long-rate max --out target/priced-guard/saturated",
     ),
 ];

@@ -51,6 +51,10 @@ pub(crate) struct PricedAbArgs {
     /// Runs of each arm in each steering mode. A run with the same seed repeats exactly.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
     seeds: u32,
+    /// Guests that boot for each arm in each steering mode; seeds are copies of them. Each boot lays
+    /// out memory in its own way, which moves figures by some per cent. At most one for each seed.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=1000))]
+    boots: u32,
     /// The first seed. Seeds choose source ports, and move the run against the timer ticks.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parser!(u32).range(..=1_000_000))]
     first_seed: u32,
@@ -164,6 +168,7 @@ impl PricedAbArgs {
             arms: self.arms,
             worlds: self.steering,
             seeds: self.seeds,
+            boots: self.boots,
             first_seed: self.first_seed,
             mtu: self.mtu,
             workload,

@@ -93,7 +93,7 @@ pub(crate) fn run_in(
     error.map_or(Ok(result), Err)
 }
 
-/// The guests that boot, one for each steering mode and arm, and the samples that are copies of
+/// The guests that boot, one or more for each steering mode and arm, and the samples that are copies of
 /// them.
 pub(crate) type Guests<'a> = (Vec<Task<'a>>, Vec<(Which<'a>, Branch)>);
 
@@ -108,12 +108,18 @@ pub(crate) fn guests<'a>(
 ) -> Result<Guests<'a>> {
     let programs = task::programs(options, bench)?;
     let all = all(options);
+    let trunk_of = |it: &Which<'_>| (it.world, it.order, it.boot);
     // One sample of each trunk.
-    let firsts: Vec<_> = all.iter().filter(|it| it.seed == options.first_seed).cloned().collect();
+    let mut firsts: Vec<Which<'_>> = Vec::new();
+    for it in &all {
+        if firsts.iter().all(|first| trunk_of(first) != trunk_of(it)) {
+            firsts.push(it.clone());
+        }
+    }
     let trunks = firsts.iter().map(|it| task::trunk(options, machine, it, &programs)).collect();
     let with_branch = |it: Which<'a>| {
-        let same = |first: &Which<'_>| (first.world, first.order) == (it.world, it.order);
-        let trunk = firsts.iter().position(same).context("a sample without a guest")?;
+        let trunk = firsts.iter().position(|first| trunk_of(first) == trunk_of(&it));
+        let trunk = trunk.context("a sample without a guest")?;
         let branch = task::branch(options, machine, &it, trunk);
         Ok((it, branch))
     };
@@ -121,16 +127,18 @@ pub(crate) fn guests<'a>(
 }
 
 /// Every sample: a steering mode after the other, and in each seed by seed, so that an unfinished
-/// result has whole rounds first.
+/// result has whole rounds first. Seeds that follow one another share a boot, so that few guests
+/// are in memory.
 fn all(options: &AbOptions) -> Vec<Which<'_>> {
-    let seeds = options.first_seed..options.first_seed + options.seeds;
+    let boot = |number: u32| number * options.boots.min(options.seeds) / options.seeds;
+    let seeds = (0..options.seeds).map(|number| (options.first_seed + number, boot(number)));
     let arms = || (0..).zip(&options.arms);
     options
         .worlds
         .iter()
         .flat_map(|&world| {
-            seeds.clone().flat_map(move |seed| {
-                arms().map(move |(order, arm)| Which { world, arm, order, seed })
+            seeds.clone().flat_map(move |(seed, boot)| {
+                arms().map(move |(order, arm)| Which { world, arm, order, seed, boot })
             })
         })
         .collect()
@@ -184,6 +192,7 @@ fn header(
     put("prices", json!(machine.prices()));
     put("model_sha256", json!(bench.tools.hash));
     put("mtu", json!(options.mtu));
+    put("boots", json!(options.boots.min(options.seeds)));
     let started = tool::output(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]), "date");
     let environment = Environment {
         started: started.ok().map(|text| text.trim().to_owned()),

@@ -30,6 +30,9 @@ pub struct AbOptions {
     pub worlds: Vec<Steering>,
     /// Runs of each arm in each mode.
     pub seeds: u32,
+    /// Guests of each arm in each mode that boot. Each has a layout of memory of its own, and
+    /// samples are copies of it.
+    pub boots: u32,
     /// The first seed.
     pub first_seed: u32,
     /// Largest packet, in bytes.

@@ -42,6 +42,8 @@ pub(crate) struct Which<'a> {
     /// Position of the arm.
     pub(super) order: u32,
     pub(crate) seed: u32,
+    /// Which of its arm's guests it is a copy of.
+    pub(super) boot: u32,
 }
 
 impl Which<'_> {
@@ -122,6 +124,7 @@ pub(super) fn trunk<'a>(
         programs: programs.to_vec(),
         files: &[],
         profile: options.profile,
+        layout: which.boot,
     }
 }
 

@@ -88,6 +88,7 @@ fn task<'a>(machine: &'a Machine, bench: &Bench) -> Task<'a> {
         programs: vec![bench.tools.program("calibrate")],
         files: &[],
         profile: false,
+        layout: 0,
     }
 }
 
