@@ -45,6 +45,7 @@ static struct line *lines;
 static uint64_t line_count;
 static struct tags l1[MAX_CPUS], l2[MAX_CPUS], l3[MAX_DOMAINS];
 static unsigned int core_domain[MAX_CPUS], domain_node[MAX_DOMAINS], domains;
+static uint32_t domain_cores[MAX_DOMAINS];
 
 static unsigned int home(uint64_t line)
 {
@@ -93,6 +94,12 @@ static void fill_l3(unsigned int d, uint64_t line, uint32_t place)
 		left_l3(d, out - 1);
 }
 
+/* Does a core below this L3 hold the line? */
+static bool held_below(unsigned int d, const struct line *l)
+{
+	return l->cores & domain_cores[d];
+}
+
 static void left_core(unsigned int core, uint64_t line)
 {
 	struct line *l = &lines[line];
@@ -103,8 +110,8 @@ static void left_core(unsigned int core, uint64_t line)
 	l->cores &= ~(1u << core);
 	if (owned)
 		l->owner = 0;
-	/* A clean line that other cores still hold need not go down. */
-	if (owned || (machine.l3_victim && !l->cores))
+	/* A clean line that another core below the L3 still holds need not go down. */
+	if (owned || (machine.l3_victim && !held_below(core_domain[core], l)))
 		fill_l3(core_domain[core], line, 0);
 }
 
@@ -168,14 +175,6 @@ static bool serving_l3(unsigned int domain, uint64_t line, enum source *from, un
 	return true;
 }
 
-static bool neighbour_has(unsigned int domain, const struct line *l, unsigned int self)
-{
-	for (uint32_t c = l->cores & ~(1u << self); c; c &= c - 1)
-		if (core_domain[__builtin_ctz(c)] == domain)
-			return true;
-	return false;
-}
-
 /*
  * A vCPU that spins may read, in its own time, what another writes later: the other had its turn
  * first. It goes on from the moment of the write.
@@ -214,7 +213,7 @@ static enum source fetch(const struct cpu *cpu, uint64_t line, uint64_t *wait)
 			if (l->stale)
 				l->owner = (uint8_t)(cpu->core + 1);
 		}
-	} else if (neighbour_has(domain, l, cpu->core)) {
+	} else if (held_below(domain, l)) {
 		from = FROM_CORE;
 	} else {
 		from = home(line) == cpu->node ? FROM_DRAM : FROM_DRAM_REMOTE;
@@ -347,6 +346,7 @@ bool cache_start(void)
 
 		core_domain[core] = node * per_node +
 				    core % run.cores_per_node / (unsigned int)machine.l3_cores;
+		domain_cores[core_domain[core]] |= 1u << core;
 		if (!tags_make(&l1[core], machine.l1_kib, machine.l1_ways) ||
 		    !tags_make(&l2[core], machine.l2_kib, machine.l2_ways))
 			return false;
