@@ -11,6 +11,8 @@
  *   spin CPUS LOOPS                 so many CPUs count down at once
  *   sleep MICROSECONDS TIMES
  *   chase CPU NODE KIB              latency: a random cycle through all lines
+ *   shared CPU PEER KIB FILLER_KIB  latency of lines that the peer's L2 holds too, once as many KiB
+ *                                   as the filler has pushed them out of the CPU's own
  *   gather CPU NODE KIB             independent random loads
  *   stream NODE MIB CPU...          sequential loads of a node's memory, by all the CPUs at once
  *   write CPU NODE MIB              sequential stores
@@ -162,6 +164,14 @@ static void link_lines(char *p, size_t lines)
 	free(order);
 }
 
+/* Follows the cycle for so many steps. */
+static char *follow(char *q, size_t steps)
+{
+	for (size_t k = 0; k < steps; k++)
+		q = *(char *volatile *)q;
+	return q;
+}
+
 static void chase(int cpu, int node, size_t kib)
 {
 	size_t lines = (kib << 10) / LINE, steps = lines < 20000    ? 20000
@@ -171,21 +181,43 @@ static void chase(int cpu, int node, size_t kib)
 	int64_t start;
 
 	pin(cpu);
-	p = q = memory_on(kib << 10, node);
+	p = memory_on(kib << 10, node);
 	link_lines(p, lines);
 	model(MODEL_ON);
-	for (size_t k = 0; k < lines + lines / 4; k++)
-		q = *(char *volatile *)q;
+	q = follow(p, lines + lines / 4);
 	command(BEFORE);
 	start = now();
-	for (size_t k = 0; k < steps; k++)
-		q = *(char *volatile *)q;
+	follow(q, steps);
 	start = now() - start;
 	command(AFTER);
 	model(MODEL_OFF);
 	printf("{\"test\":\"chase\",\"cpu\":%d,\"node\":%d,\"kib\":%zu,\"ns\":%.3f}\n", cpu, node,
 	       kib, (double)start / (double)steps);
 	munmap(p, kib << 10);
+}
+
+static void shared(int cpu, int peer, size_t kib, size_t filler_kib)
+{
+	size_t lines = (kib << 10) / LINE, fillers = (filler_kib << 10) / LINE;
+	char *p = memory_on(kib << 10, 0), *filler = memory_on(filler_kib << 10, 0);
+	int64_t start;
+
+	link_lines(p, lines);
+	link_lines(filler, fillers);
+	pin(peer);
+	model(MODEL_ON);
+	follow(p, 2 * lines);
+	pin(cpu);
+	follow(p, lines);
+	follow(filler, fillers);
+	command(BEFORE);
+	start = now();
+	follow(p, lines);
+	start = now() - start;
+	command(AFTER);
+	model(MODEL_OFF);
+	printf("{\"test\":\"shared\",\"cpu\":%d,\"peer\":%d,\"ns\":%.3f}\n", cpu, peer,
+	       (double)start / (double)lines);
 }
 
 static void gather(int cpu, int node, size_t kib)
@@ -357,6 +389,8 @@ int main(int count, char **word)
 		sleeps(n[0], n[1]);
 	else if (!strcmp(test, "chase"))
 		chase(n[0], n[1], (size_t)n[2]);
+	else if (!strcmp(test, "shared"))
+		shared(n[0], n[1], (size_t)n[2], (size_t)n[3]);
 	else if (!strcmp(test, "gather"))
 		gather(n[0], n[1], (size_t)n[2]);
 	else if (!strcmp(test, "stream") && count > 4)

@@ -1,5 +1,6 @@
 # All microbenchmarks. $far: a CPU of another node; $other: of the own node and, if it has several,
-# another L3; $cores: CPUs of a node; $sizes: working sets in KiB, the last beyond all caches.
+# another L3; $cores: CPUs of a node; $sizes: working sets in KiB, the last beyond all caches;
+# $shared: one that an L2 holds; $filler: one that it does not.
 last=${sizes##* }
 all=$(seq 0 $((cores - 1)))
 echo "@@lines"
@@ -11,6 +12,7 @@ for size in $sizes; do calibrate chase 0 0 $size; done
 calibrate chase 0 1 $last
 calibrate chase $far 0 $last
 calibrate chase $far 1 $last
+calibrate shared 0 $far $shared $filler
 for node in 0 1; do
 	calibrate gather 0 $node $last
 	calibrate stream $node 32 0

@@ -149,6 +149,13 @@ impl Subject<'_> {
             let what = format!("load from {level}: CPU {cpu}, node {node}, {kib} KiB");
             self.near(what, "ns", measured, (wanted, PRICE));
         }
+        let shared = self.find("shared", |line| match *line {
+            Measured::Shared { peer, ns } => (peer == FAR).then_some(ns),
+            _ => None,
+        })?;
+        let what = "load from l3 of what a core of the other node has, too";
+        let wanted = self.machine.value("latency.l3");
+        self.near(what, "ns", shared - loop_ns, (wanted, PRICE));
         Ok(())
     }
 

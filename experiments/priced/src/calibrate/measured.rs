@@ -13,6 +13,8 @@ pub(super) enum Measured {
     Sleep { us: f64, mean_us: f64 },
     /// A load that waits for the one before.
     Chase { cpu: usize, node: usize, kib: usize, ns: f64 },
+    /// A load that waits for the one before, of a line that another CPU's L2 has.
+    Shared { peer: usize, ns: f64 },
     /// A load that waits for none.
     Gather { node: usize, ns: f64 },
     /// Loads in order, by so many CPUs together.

@@ -83,6 +83,8 @@ fn task<'a>(machine: &'a Machine, bench: &Bench) -> Task<'a> {
             ("far", CORES.to_string()),
             ("other", (CORES - 1).to_string()),
             ("cores", CORES.to_string()),
+            ("shared", sizes[1].clone()),
+            ("filler", sizes[2].clone()),
             ("sizes", sizes.join(" ")),
         ],
         programs: vec![bench.tools.program("calibrate")],
