@@ -24,7 +24,8 @@ help:
 	@echo "make drivers    the modes of host steering on each kind of network device, in guests, about 6 minutes"
 	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 10 minutes"
 	@echo "make test   all tests, on both kernels, about 1 hour: before a release"
-	@echo "make demo   real traffic in the lab, an A/B table and $(DEMO)/report.html, about 20 minutes"
+	@echo "make demo   real traffic in the lab, then in a model with prices for caches and NUMA: A/B tables,"
+	@echo "            $(DEMO)/report.html and $(DEMO)/priced/report.html, about 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"
 	@echo "make packages        scx_steer as .deb and .rpm in target/packages, about 10 minutes the first time"
 	@echo "make packages-check  lint them, build them twice, install and run them in a Debian 13 root"
@@ -44,9 +45,11 @@ quick: setup
 	exit $$status
 
 # iperf3 moves the long flows in the first run, so that a program we did not write confirms the second.
-demo: build
+# Both show placement with real packets. The third shows what placement is worth, which an emulator cannot.
+demo: build priced-setup
 	$(BENCH) ab --pairs 5 --steering hash --arms default,scx_steer --long-tool iperf3 --out $(DEMO)/iperf3
-	$(BENCH) ab --pairs 5 --steering auto,hash,explicit --arms default,scx_steer,pinned --out $(DEMO)
+	$(BENCH) ab --pairs 5 --steering auto,hash --arms default,scx_steer,pinned --out $(DEMO)
+	$(BENCH) priced ab --shape 2x4 --seeds 5 --duration 0.1 --out $(DEMO)/priced
 
 lab: build priced-setup
 	$(BENCH) lab test
