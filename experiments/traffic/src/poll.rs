@@ -66,26 +66,32 @@ impl Poller {
 
     /// Waits for a socket, and returns its token; nothing after a signal. Several threads may wait.
     pub(crate) fn next(&self) -> io::Result<Option<u64>> {
-        let mut room = [MaybeUninit::<epoll::Event>::uninit()];
-        match epoll::wait(&self.epoll, &mut room, None) {
-            Ok((events, _)) => Ok(events.first().map(|event| event.data.u64())),
-            Err(Errno::INTR) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let mut room = [MaybeUninit::uninit()];
+        Ok(self.events(&mut room, None)?.first().map(|event| event.data.u64()))
     }
 
     /// Waits at most `timeout`, and stores in `ready` the tokens of the sockets that are ready.
     /// After a signal, `ready` is empty.
     pub(crate) fn wait(&self, ready: &mut Vec<u64>, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let mut room = [MaybeUninit::<epoll::Event>::uninit(); Self::BATCH];
+        let mut room = [MaybeUninit::uninit(); Self::BATCH];
         ready.clear();
-        match epoll::wait(&self.epoll, &mut room, timeout.as_ref()) {
-            Ok((events, _)) => ready.extend(events.iter().map(|event| event.data.u64())),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
+        let events = self.events(&mut room, timeout.as_ref())?;
+        ready.extend(events.iter().map(|event| event.data.u64()));
         Ok(())
+    }
+
+    /// Waits for events, as many as there is room for; none after a signal.
+    fn events<'a>(
+        &self,
+        room: &'a mut [MaybeUninit<epoll::Event>],
+        timeout: Option<&Timespec>,
+    ) -> io::Result<&'a [epoll::Event]> {
+        match epoll::wait(&self.epoll, room, timeout) {
+            Ok((events, _)) => Ok(events),
+            Err(Errno::INTR) => Ok(&[]),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -93,8 +93,8 @@ pub(crate) fn run_in(
     error.map_or(Ok(result), Err)
 }
 
-/// The guests that boot, one or more for each steering mode and arm, and the samples that are copies of
-/// them.
+/// The guests that boot, one or more for each steering mode and arm, and the samples that are copies
+/// of them.
 pub(crate) type Guests<'a> = (Vec<Task<'a>>, Vec<(Which<'a>, Branch)>);
 
 /// All guests of a comparison.
@@ -130,7 +130,7 @@ pub(crate) fn guests<'a>(
 /// result has whole rounds first. Seeds that follow one another share a boot, so that few guests
 /// are in memory.
 fn all(options: &AbOptions) -> Vec<Which<'_>> {
-    let boot = |number: u32| number * options.boots.min(options.seeds) / options.seeds;
+    let boot = |number: u32| number * options.boots() / options.seeds;
     let seeds = (0..options.seeds).map(|number| (options.first_seed + number, boot(number)));
     let arms = || (0..).zip(&options.arms);
     options
@@ -192,7 +192,7 @@ fn header(
     put("prices", json!(machine.prices()));
     put("model_sha256", json!(bench.tools.hash));
     put("mtu", json!(options.mtu));
-    put("boots", json!(options.boots.min(options.seeds)));
+    put("boots", json!(options.boots()));
     let started = tool::output(Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]), "date");
     let environment = Environment {
         started: started.ok().map(|text| text.trim().to_owned()),

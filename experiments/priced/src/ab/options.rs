@@ -108,6 +108,11 @@ impl AbOptions {
         found.context("scx_steer is missing: its observer measures every arm")
     }
 
+    /// Guests of an arm that have a seed to run.
+    pub(super) fn boots(&self) -> u32 {
+        self.boots.min(self.seeds)
+    }
+
     /// Runs of all arms together.
     pub(crate) fn samples(&self) -> usize {
         self.arms.len() * self.worlds.len() * self.seeds as usize

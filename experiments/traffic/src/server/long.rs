@@ -4,11 +4,11 @@
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Error, Result};
 
+use super::worker;
 use crate::long;
 use crate::long::{Completions, Demand, Reader, Reads};
 use crate::trace::Tracer;
@@ -46,31 +46,20 @@ impl Ends {
         let cpu = self.pin.as_ref().map(|list| list.round_robin(self.served));
         let end = self.end.clone();
         self.served += 1;
-        let context = format!("cannot start {name}");
-        thread::Builder::new()
-            .name(name.clone())
-            .spawn(move || {
-                if let Err(error) = end.run(&stream, cpu, &name)
-                    && !is_the_peers_end(&error)
-                {
-                    eprintln!("steer-bench: {name}: {error:#}");
-                }
-            })
-            .context(context)?;
-        Ok(())
+        worker::start(name.clone(), cpu, move || match end.run(&stream, name) {
+            Err(error) if is_the_peers_end(&error) => Ok(()),
+            ended => ended,
+        })
     }
 }
 
 impl End {
-    fn run(&self, stream: &TcpStream, cpu: Option<CpuList>, name: &str) -> Result<()> {
-        if let Some(cpu) = cpu {
-            cpu.pin_current_thread()?;
-        }
+    fn run(&self, stream: &TcpStream, name: String) -> Result<()> {
         // On Linux, sockets do not inherit the flag of a non-blocking listener. Set it to be sure.
         stream.set_nonblocking(false).context("cannot make the connection blocking")?;
         match self {
             Self::Sink(reads, trace) => {
-                let tracer = trace.then(|| Tracer::new(name.to_owned()));
+                let tracer = trace.then(|| Tracer::new(name));
                 sink(stream, *reads, tracer).context("cannot read")
             }
             Self::Source(completions) => source(stream, completions.as_deref()),

@@ -1,11 +1,11 @@
 //! The measured side: sinks and sources of long flows (a thread per connection, or a few that share
-//! all) and an RPC
-//! service (a few epoll threads). All do as little as possible, so that mostly the kernel's work is
-//! measured.
+//! all) and an RPC service (a few epoll threads). All do as little as possible, so that mostly the
+//! kernel's work is measured.
 
 mod long;
 mod rpc;
 mod shared;
+mod worker;
 
 use std::fs;
 use std::io;

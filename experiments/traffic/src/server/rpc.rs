@@ -6,13 +6,13 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::event::{EventfdFlags, eventfd};
 use socket2::SockRef;
 
+use super::worker;
 use crate::poll::{Poller, Wants};
 use crate::wire;
 use crate::wire::{Hello, Step};
@@ -75,16 +75,7 @@ impl Handle {
             connections: HashMap::new(),
             scratch: vec![0; SCRATCH],
         };
-        let context = format!("cannot start {name}");
-        thread::Builder::new()
-            .name(name.clone())
-            .spawn(move || {
-                let pinned = pin.map_or(Ok(()), |cpus| cpus.pin_current_thread());
-                if let Err(error) = pinned.and_then(|()| worker.run()) {
-                    eprintln!("steer-bench: {name}: {error:#}");
-                }
-            })
-            .context(context)?;
+        worker::start(name, pin, move || worker.run())?;
         Ok(Self { inbox, wake })
     }
 }

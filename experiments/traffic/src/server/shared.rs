@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 
+use super::worker;
 use crate::long::{Reader, Reads};
 use crate::poll::Poller;
 use steer_ground::cpus::CpuList;
@@ -26,19 +26,9 @@ impl Shared {
         let poller = Poller::new().context("cannot create an epoll set")?;
         let shared = Arc::new(Self { poller, connections: Mutex::default() });
         for index in 0..threads {
-            let name = format!("long-{index}");
             let cpu = pin.map(|list| list.round_robin(index.into()));
-            let context = format!("cannot start {name}");
             let shared = Arc::clone(&shared);
-            thread::Builder::new()
-                .name(name.clone())
-                .spawn(move || {
-                    let pinned = cpu.map_or(Ok(()), |cpu| cpu.pin_current_thread());
-                    if let Err(error) = pinned.and_then(|()| shared.read(reads)) {
-                        eprintln!("steer-bench: {name}: {error:#}");
-                    }
-                })
-                .context(context)?;
+            worker::start(format!("long-{index}"), cpu, move || shared.read(reads))?;
         }
         Ok(shared)
     }
@@ -51,7 +41,7 @@ impl Shared {
         self.poller.share(&*stream, token).context("cannot watch a connection")
     }
 
-    fn connections(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<TcpStream>>> {
+    fn connections(&self) -> MutexGuard<'_, HashMap<u64, Arc<TcpStream>>> {
         // nothing panics while it holds the map
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
