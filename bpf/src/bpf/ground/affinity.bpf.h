@@ -5,6 +5,7 @@
 
 #include <scx/common.bpf.h>
 #include "ground/plan.bpf.h"
+#include "ground/worker.bpf.h"
 
 static __always_inline bool may_run_on(const struct task_struct *p, s32 cpu)
 {
@@ -18,11 +19,11 @@ static __always_inline bool is_pinned(const struct task_struct *p)
 
 /*
  * Is @p a kernel thread that does the work of its CPU, such as ksoftirqd? A worker of a work queue
- * works for others, for as long as that takes, so it has its share like any other thread.
+ * is none: it has its share like any other thread.
  */
 static __always_inline bool is_per_cpu_kthread(const struct task_struct *p)
 {
-	return p->flags & PF_KTHREAD && !(p->flags & PF_WQ_WORKER) && p->nr_cpus_allowed == 1;
+	return p->flags & PF_KTHREAD && !is_worker(p) && p->nr_cpus_allowed == 1;
 }
 
 /* Does @p process packets (threaded NAPI, which names it napi/DEVICE-ID)? */

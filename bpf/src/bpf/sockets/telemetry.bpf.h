@@ -15,6 +15,7 @@
 #include "ground/policy.bpf.h"
 #include "ground/steering.bpf.h"
 #include "ground/thread_load.bpf.h"
+#include "ground/worker.bpf.h"
 #include "pure/collect.h"
 #include "sockets/traffic.bpf.h"
 
@@ -60,18 +61,6 @@ static bool tells_of_steering(const struct task_ctx *task, struct sock *sk, u8 d
 	       last_arrival(sk, direction, t->now) >= t->served_since_ns + SETTLE_NS;
 }
 
-/* include/linux/sched.h; a macro, so not in BTF. As in scx/common.bpf.h, which others include. */
-#define PF_WQ_WORKER 0x00000020
-
-/*
- * A worker of the kernel's work queues has no class. It works for others, each for a moment: what
- * it moved for a disk in the network says nothing of what it does next.
- */
-static __always_inline struct task_ctx *charged_for_traffic(struct task_struct *p)
-{
-	return p->flags & PF_WQ_WORKER ? NULL : ctx_of(p);
-}
-
 /* Keep the burst of the flow's last @bytes, for `policy explain`. */
 static __always_inline void keep_burst(struct task_ctx *task, u64 burst_bytes, u64 bytes)
 {
@@ -100,7 +89,8 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 	    flow_collect(f, &policy_at(f->policy)->classes, p->pid, direction, ret, now))
 		return 0;
 
-	task = charged_for_traffic(p);
+	/* what a worker moved for a disk in the network says nothing of what it does next */
+	task = is_worker(p) ? NULL : ctx_of(p);
 	policy = task ? policy_of(p, &task->policy) : policy_at(0);
 	account_traffic(&t, f, arrives, ret, direction, now, &policy->classes);
 	if (t.class != t.class_before)
