@@ -145,6 +145,7 @@ fn traffic() -> Result<Workload> {
         rpc_rate: 0,
         rpc_size: "4KiB".parse().map_err(Error::msg)?,
         rpc_tool: RpcTool::Builtin,
+        own_client: false,
         rpc_threads: 4,
         no_hogs: true,
         stages: Vec::new(),

@@ -38,8 +38,8 @@ pub struct Workload {
     pub rpc_size: String,
     /// Server threads that share the RPC connections.
     pub rpc_threads: u32,
-    /// Programs that served the RPCs and sent the requests: `builtin`, `redis` (with
-    /// redis-benchmark), `nginx` (with wrk) or `memcached` (with our client); `builtin` if absent.
+    /// Programs that served the RPCs: `builtin`, `redis`, `nginx` or `memcached`; `builtin` if
+    /// absent. Our client sent the requests, unless a sample's `rpc.source` names another.
     #[serde(default = "builtin")]
     pub rpc_tool: String,
     /// CPUs of each hog, one list per hog. With `stages`, one list per set of hogs.

@@ -40,19 +40,20 @@ impl Generators {
     ) -> Result<Self> {
         let (warm, window) = (Instant::now() + warmup, workload.duration());
         let guests = net.guests();
-        let iperf = workload.iperf_clients(&guests, warmup, source_port);
+        // iperf3 takes whole seconds only.
+        let omitted = warmup.as_secs_f64().round();
+        let how_long = format!("--omit {omitted} --time {} --json", window.as_secs());
+        let iperf = workload.iperf_clients(&guests, &how_long, source_port);
         let start = |argv: &Vec<String>| Generator::start(command(net, argv)?);
         let iperf = iperf.iter().map(start).collect::<Result<Vec<_>>>()?;
-        let tool = workload.rpc_tool;
-        let calls = workload.calls().filter(|_| !tool.is_asked_by_us());
-        let rpc = calls.map(|calls| (tool, calls));
+        let rpc = workload.calls_of_tool().map(|calls| (workload.rpc_tool, calls));
         let load = workload.load(warmup, source_port);
         let idle = load.is_none() && (rpc.is_some() || !iperf.is_empty());
         let client = if idle {
             None
         } else {
             let mut command = net.command(std::env::current_exe()?);
-            command.args(load.arguments(&guests)).args(tool.client_flags());
+            command.args(load.arguments(&guests)).args(workload.client_flags());
             Some(Client::start(command)?)
         };
         Ok(Self { client, iperf, rpc, warm, window, deadline: warm + window + GRACE })
@@ -127,6 +128,7 @@ fn long_of_iperf(reports: &[String]) -> Result<LongReport> {
         per_flow_bytes: per_flow,
         fairness: None,
         zerocopy: None,
+        source: Some("iperf3".to_owned()),
     })
 }
 

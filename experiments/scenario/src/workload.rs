@@ -57,6 +57,9 @@ pub struct Workload {
     pub rpc_size: Spelled<Size>,
     /// Programs that serve and drive the RPCs.
     pub rpc_tool: RpcTool,
+    /// Whether our client drives the RPCs, whatever serves them. It does so as well where no load
+    /// tool can.
+    pub own_client: bool,
     /// Threads on the measured machine that share the RPC connections: instances of redis,
     /// workers of nginx, threads of memcached.
     pub rpc_threads: u16,
@@ -114,10 +117,6 @@ impl Workload {
             "--long-threads applies to flows that steer-bench receives on the measured machine: leave \
              out --long-tool and --long-direction"
         );
-        ensure!(
-            self.rpc_rate == 0 || self.rpc_tool.is_asked_by_us(),
-            "--rpc-rate: redis-benchmark and wrk cannot pause between requests: leave out --rpc-tool"
-        );
         self.check_stages()
     }
 
@@ -167,8 +166,24 @@ impl Workload {
         other.then_some(calls)
     }
 
+    /// The RPCs, if a load tool drives them.
+    pub(crate) fn calls_of_tool(&self) -> Option<Calls> {
+        self.calls().filter(|_| !self.asks())
+    }
+
+    /// Whether our client drives the RPCs.
+    fn asks(&self) -> bool {
+        self.own_client || self.rpc_rate > 0 || !self.rpc_tool.has_load_tool()
+    }
+
+    /// Flags that our client needs beside those of its load.
+    pub fn client_flags(&self) -> Vec<String> {
+        let calls = self.calls().filter(|_| self.asks());
+        calls.map_or_else(Vec::new, |calls| self.rpc_tool.client_flags(calls))
+    }
+
     /// The servers of these RPCs.
-    pub(crate) fn rpc_servers(&self, pinned: bool, layout: &Layout) -> Vec<Server> {
+    pub fn rpc_servers(&self, pinned: bool, layout: &Layout) -> Vec<Server> {
         let calls = self.calls();
         calls.map_or_else(Vec::new, |calls| self.rpc_tool.servers(calls, pinned, layout))
     }
@@ -207,8 +222,8 @@ impl Workload {
         argv
     }
 
-    /// Command lines of the iperf3 servers in the guest, one per long flow.
-    pub(crate) fn iperf_servers(&self, pinned: bool, layout: &Layout) -> Vec<Vec<String>> {
+    /// Command lines of the iperf3 servers on the measured machine, one per long flow.
+    pub fn iperf_servers(&self, pinned: bool, layout: &Layout) -> Vec<Vec<String>> {
         let server = |flow: u16| {
             let mut argv =
                 words(&format!("iperf3 --server --forceflush --port {}", IPERF_PORT + flow));
@@ -241,8 +256,7 @@ impl Workload {
     /// the sample. Its source ports decide which queues receive the flows.
     pub fn load(&self, warmup: Duration, source_port: u16) -> Load {
         let long_flows = if self.long_tool == LongTool::Builtin { self.long_flows } else { 0 };
-        let asks = self.rpc_tool.is_asked_by_us();
-        let rpc_connections = if asks { self.rpc_connections } else { 0 };
+        let rpc_connections = if self.asks() { self.rpc_connections } else { 0 };
         Load {
             long_flows,
             long_rate: self.long_rate.value.bits_per_s(),
@@ -259,26 +273,22 @@ impl Workload {
         }
     }
 
-    /// Command lines of the iperf3 clients on the host. Their flows go to the guest's addresses in
-    /// turns.
-    pub(crate) fn iperf_clients(
+    /// Command lines of the iperf3 clients, with flags for how long they send. Their flows go to the
+    /// measured machine's addresses in turns.
+    pub fn iperf_clients(
         &self,
-        guests: &[IpAddr],
-        warmup: Duration,
+        servers: &[IpAddr],
+        how_long: &str,
         source_port: u16,
     ) -> Vec<Vec<String>> {
         // iperf3 takes the units K, M and G without "bit".
         let rate = self.long_rate.text.trim_end_matches("bit").trim_end_matches("bps");
         let client = |flow: u16| {
             words(&format!(
-                "iperf3 --client {} --port {} --cport {} --bitrate {rate} --length 256K \
-                 --omit {} --time {} --json",
-                guests[usize::from(flow) % guests.len()],
+                "iperf3 --client {} --port {} --cport {} --bitrate {rate} --length 256K {how_long}",
+                servers[usize::from(flow) % servers.len()],
                 IPERF_PORT + flow,
-                source_port + flow,
-                // iperf3 takes whole seconds only.
-                warmup.as_secs_f64().round(),
-                self.duration
+                source_port + flow
             ))
         };
         self.iperf_flows().map(client).collect()

@@ -55,12 +55,16 @@ pub(crate) struct ClientArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = value_parser!(u32).range(0..=MOST_RATE))]
     pub(crate) rpc_rate: u32,
-    /// Bytes of every request and every reply. With memcached, bytes of the value.
+    /// Bytes of every request and every reply. With other servers, bytes of the value or file.
     #[arg(long, value_name = "SIZE", default_value = "4KiB", value_parser = message)]
     pub(crate) rpc_size: Size,
     /// Which server listens on --rpc-port.
     #[arg(long, value_name = "PROTOCOL", value_parser = choice(protocol), default_value = Protocol::default().word())]
     pub(crate) rpc_protocol: Protocol,
+    /// Servers of that protocol, on --rpc-port and the ports that follow. RPC connections go to them
+    /// in turns.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u16).range(1..=1024))]
+    pub(crate) rpc_instances: u16,
     /// Client threads that share the RPC connections [default: number of cores, at most 4]. If the
     /// limit of open files is too low, more threads are started, each with its own limit.
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
@@ -107,6 +111,7 @@ impl From<ClientArgs> for ClientOptions {
             rpc_rate,
             rpc_size,
             rpc_protocol,
+            rpc_instances,
             rpc_threads,
             stages,
             connect_within,
@@ -129,6 +134,7 @@ impl From<ClientArgs> for ClientOptions {
             rpc_rate,
             rpc_size,
             rpc_protocol,
+            rpc_instances,
             rpc_threads,
             stages,
             connect_within,
@@ -147,6 +153,8 @@ fn protocol(protocol: Protocol) -> &'static str {
         Protocol::Memcached => {
             "memcached: each connection sets a value of that size, then gets it (text protocol)"
         }
+        Protocol::Redis => "redis: each connection sets a value of that size, then gets it",
+        Protocol::Http => "A web server: each connection gets the file /rpc, which has that size",
     }
 }
 

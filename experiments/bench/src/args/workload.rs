@@ -53,7 +53,8 @@ pub(crate) struct WorkloadArgs {
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     pub(crate) rpc_size: String,
     /// Programs that serve the RPCs and send the requests. With redis, nginx and memcached, a
-    /// request gets a value or a file of --rpc-size.
+    /// request gets a value or a file of --rpc-size. With --rpc-rate, this program sends them to
+    /// redis and nginx, too: their tools cannot pause.
     #[arg(long, value_name = "TOOL", value_parser = choice(rpc_tool), default_value = RpcTool::default().word())]
     pub(crate) rpc_tool: RpcTool,
     /// Threads on the measured machine that share the RPC connections. With redis, its instances;
@@ -95,6 +96,7 @@ impl TryFrom<WorkloadArgs> for Workload {
             rpc_rate: args.rpc_rate,
             rpc_size: args.rpc_size.parse().map_err(Error::msg).context("--rpc-size")?,
             rpc_tool: args.rpc_tool,
+            own_client: false,
             rpc_threads: args.rpc_threads,
             no_hogs: args.no_hogs,
             stages: args.stages,
@@ -105,7 +107,7 @@ impl TryFrom<WorkloadArgs> for Workload {
 }
 
 /// Describes the programs for long flows, for the help.
-fn long_tool(tool: LongTool) -> &'static str {
+pub(super) fn long_tool(tool: LongTool) -> &'static str {
     match tool {
         LongTool::Builtin => "This program",
         LongTool::Iperf3 => "iperf3, as a second opinion",
@@ -113,14 +115,12 @@ fn long_tool(tool: LongTool) -> &'static str {
 }
 
 /// Describes the programs for RPCs, for the help.
-fn rpc_tool(tool: RpcTool) -> &'static str {
+pub(super) fn rpc_tool(tool: RpcTool) -> &'static str {
     match tool {
         RpcTool::Builtin => "This program does both",
-        RpcTool::Redis => "Instances of redis. redis-benchmark gets one value of --rpc-size (GET)",
-        RpcTool::Nginx => "nginx. wrk gets one file of --rpc-size (GET)",
-        RpcTool::Memcached => {
-            "memcached. This program gets a value of --rpc-size per connection (get)"
-        }
+        RpcTool::Redis => "Instances of redis (GET), asked by redis-benchmark where no rate is set",
+        RpcTool::Nginx => "nginx (GET), asked by wrk where no rate is set",
+        RpcTool::Memcached => "memcached (get), always asked by this program",
     }
 }
 

@@ -8,7 +8,7 @@ use super::server::{Calls, Needed, Server};
 
 pub(super) const NEEDED: &[Needed] =
     &[Needed { program: "memcached", how: "apt install memcached", in_guest: true }];
-const PORT: u16 = 11211;
+pub(super) const PORT: u16 = 11211;
 /// Script that becomes memcached.
 const SCRIPT: &str = include_str!("../../memcached.sh");
 /// Connections that memcached needs for itself.
@@ -22,9 +22,4 @@ pub(super) fn servers(calls: Calls, address: IpAddr) -> Vec<Server> {
     argv.extend([u32::from(PORT), calls.threads.into(), most].map(|number| number.to_string()));
     let server = Server { name: "memcached".to_owned(), argv, port: PORT };
     (calls.connections > 0).then_some(server).into_iter().collect()
-}
-
-/// Flags that our client needs.
-pub(super) fn client() -> Vec<String> {
-    vec!["--rpc-protocol=memcached".to_owned(), format!("--rpc-port={PORT}")]
 }

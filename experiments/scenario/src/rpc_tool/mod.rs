@@ -1,6 +1,7 @@
 //! Well-known programs as servers of the RPCs in a guest. The load comes from each program's usual
 //! load tool on this machine, or from our client. Rate and latency are what the tool reports; what
-//! it does not report stays unknown. The tools choose their source ports themselves.
+//! it does not report stays unknown. The tools choose their source ports themselves, and cannot
+//! pause between requests.
 
 mod load;
 mod memcached;
@@ -27,11 +28,11 @@ pub enum RpcTool {
     /// steer-bench does both.
     #[default]
     Builtin,
-    /// Instances of redis, driven by redis-benchmark (GET of one value of this size).
+    /// Instances of redis: GET of one value of this size.
     Redis,
-    /// nginx, driven by wrk (GET of one file of this size).
+    /// nginx: GET of one file of this size.
     Nginx,
-    /// memcached, driven by steer-bench (get of one value of this size per connection).
+    /// memcached: get of one value of this size per connection.
     Memcached,
 }
 
@@ -74,14 +75,24 @@ impl RpcTool {
         servers
     }
 
-    /// Whether our client drives the RPCs.
-    pub(crate) fn is_asked_by_us(self) -> bool {
-        matches!(self, Self::Builtin | Self::Memcached)
+    /// Whether there is a load tool that can drive the RPCs: redis-benchmark or wrk.
+    pub(crate) fn has_load_tool(self) -> bool {
+        matches!(self, Self::Redis | Self::Nginx)
     }
 
-    /// Flags that our client needs for a server that is not our own.
-    pub(crate) fn client_flags(self) -> Vec<String> {
-        if self == Self::Memcached { memcached::client() } else { Vec::new() }
+    /// Flags that our client needs to drive them.
+    pub(crate) fn client_flags(self, calls: Calls) -> Vec<String> {
+        let (protocol, port, instances) = match self {
+            Self::Builtin => return Vec::new(),
+            Self::Redis => ("redis", redis::PORT, redis::instances(calls).count()),
+            Self::Nginx => ("http", nginx::PORT, 1),
+            Self::Memcached => ("memcached", memcached::PORT, 1),
+        };
+        vec![
+            format!("--rpc-protocol={protocol}"),
+            format!("--rpc-port={port}"),
+            format!("--rpc-instances={instances}"),
+        ]
     }
 
     /// Runs the tool until `warm`, and then for `window`. Returns its report about the window, and

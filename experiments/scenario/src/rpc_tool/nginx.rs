@@ -14,7 +14,7 @@ pub(super) const NEEDED: &[Needed] = &[
     Needed { program: "nginx", how: "apt install nginx", in_guest: true },
     Needed { program: "wrk", how: "apt install wrk", in_guest: false },
 ];
-const PORT: u16 = 8080;
+pub(super) const PORT: u16 = 8080;
 /// Script that writes the configuration and the file, and becomes nginx.
 const SCRIPT: &str = include_str!("../../nginx.sh");
 /// Threads of wrk. They are few because this machine has other work.

@@ -16,7 +16,7 @@ pub(super) const NEEDED: &[Needed] = &[
     Needed { program: "redis-benchmark", how: "apt install redis-tools", in_guest: false },
 ];
 /// Port of the first instance.
-const PORT: u16 = 6379;
+pub(super) const PORT: u16 = 6379;
 /// Requests per connection in the first run, before the rate is known.
 const FIRST: u64 = 10;
 /// Shortest run: in a shorter one, connecting would take most of the time.
@@ -36,7 +36,7 @@ pub(super) fn servers(calls: Calls, address: IpAddr) -> Vec<Server> {
 }
 
 /// Port and number of connections of each instance.
-fn instances(calls: Calls) -> impl Iterator<Item = (u16, u32)> {
+pub(super) fn instances(calls: Calls) -> impl Iterator<Item = (u16, u32)> {
     let all = calls.connections.min(calls.threads.into());
     let share = move |index| calls.connections / all + u32::from(index < calls.connections % all);
     (PORT..).zip((0..all).map(share))

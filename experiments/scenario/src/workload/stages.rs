@@ -103,6 +103,7 @@ mod tests {
             rpc_rate: 0,
             rpc_size: "4KiB".parse().unwrap(),
             rpc_tool: RpcTool::Builtin,
+            own_client: false,
             rpc_threads: 4,
             no_hogs: false,
             stages: stages.iter().map(|stage| stage.parse().unwrap()).collect(),
@@ -154,6 +155,23 @@ mod tests {
                 "{tool:?}, {long_tool:?}: {stages:?}"
             );
         }
+    }
+
+    /// redis-benchmark and wrk cannot pause between requests.
+    #[test]
+    fn our_client_asks_where_a_rate_is_set_or_nothing_else_can() {
+        let asks = |rpc_tool, rpc_rate, own_client| {
+            let workload = Workload { rpc_tool, rpc_rate, own_client, ..workload(&[]) };
+            assert_eq!(workload.calls_of_tool().is_none(), workload.asks());
+            (workload.load(Duration::ZERO, 1).rpc_connections, workload.client_flags().join(" "))
+        };
+        let redis = "--rpc-protocol=redis --rpc-port=6379 --rpc-instances=4";
+        assert_eq!(asks(RpcTool::Redis, 0, false), (0, String::new()));
+        assert_eq!(asks(RpcTool::Redis, 100, false), (16, redis.to_owned()));
+        assert_eq!(asks(RpcTool::Redis, 0, true), (16, redis.to_owned()));
+        let nginx = "--rpc-protocol=http --rpc-port=8080 --rpc-instances=1";
+        assert_eq!(asks(RpcTool::Nginx, 100, false), (16, nginx.to_owned()));
+        assert_eq!(asks(RpcTool::Builtin, 0, false), (16, String::new()));
     }
 
     #[test]

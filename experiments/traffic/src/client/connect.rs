@@ -124,7 +124,7 @@ impl Opening {
         }
         thread::sleep(GREET_AFTER);
         let greeted = opened.len().saturating_sub(AHEAD);
-        opened[greeted..].iter().try_for_each(Connection::greet)?;
+        opened[greeted..].iter_mut().try_for_each(Connection::greet)?;
         Ok(opened)
     }
 
@@ -217,7 +217,9 @@ pub(super) fn routes(options: &ClientOptions) -> Result<(Vec<Route>, Vec<Route>)
     });
     let rpc = (0..options.most_rpc()).map(|index| {
         let (mut server, turn) = turn(index);
-        let port = wire::rpc_port(options.rpc_port, turn / CONNECTIONS_PER_PORT);
+        let further = turn % u32::from(options.rpc_instances);
+        let first = u16::try_from(u32::from(options.rpc_port) + further).ok();
+        let port = first.and_then(|first| wire::rpc_port(first, turn / CONNECTIONS_PER_PORT));
         server.set_port(port.with_context(|| {
             format!("--rpc-port {} leaves no room below 65536 for further ports", options.rpc_port)
         })?);
@@ -271,6 +273,7 @@ mod tests {
             rpc_rate: 0,
             rpc_size: "4KiB".parse().unwrap(),
             rpc_protocol: Spoken::Own,
+            rpc_instances: 1,
             rpc_threads: None,
             stages: Vec::new(),
             connect_within: None,
@@ -316,7 +319,17 @@ mod tests {
         assert!(error(last).contains("--source-port 64600 leaves"));
         let crowd = ClientOptions { rpc_connections: 5000, rpc_port: 60_000, ..one() };
         assert!(error(crowd).contains("--rpc-port 60000 leaves"));
+        let instances = ClientOptions { rpc_instances: 3, rpc_port: 65_534, ..one() };
+        assert!(error(instances).contains("--rpc-port 65534 leaves"));
         let (long, rpc) = routes(&options(&["::1"])).unwrap();
         assert!(long.iter().chain(&rpc).all(|(to, from)| to.is_ipv6() && from.is_none()));
+    }
+
+    #[test]
+    fn connections_go_to_instances_in_turns() {
+        let several = ClientOptions { rpc_instances: 3, rpc_connections: 5, ..options(&["::1"]) };
+        let (_, rpc) = routes(&several).unwrap();
+        let ports: Vec<u16> = rpc.iter().map(|(to, _)| to.port()).collect();
+        assert_eq!(ports, [5202, 5203, 5204, 5202, 5203]);
     }
 }

@@ -297,7 +297,7 @@ impl Crew {
         }
         let report = RpcReport::new(options.most_rpc(), options.rpc_size.bytes(), &all, length)?;
         // A get has no payload.
-        let asked = (options.rpc_protocol == Protocol::Memcached).then_some(0);
+        let asked = (options.rpc_protocol != Protocol::Own).then_some(0);
         Ok(RpcReport { request_size: asked, rtt_us: mean(&self.rtts_us), ..report })
     }
 }

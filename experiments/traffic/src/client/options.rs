@@ -9,6 +9,7 @@ use crate::long::{Demand, Direction};
 use crate::stage::{self, Stage};
 use crate::wire::CONNECTIONS_PER_PORT;
 use steer_ground::units::{Rate, Seconds, Size};
+use steer_ground::word::Word;
 
 /// Most long flows. Each has its own thread.
 pub const MOST_LONG: u16 = 1000;
@@ -43,10 +44,13 @@ pub struct ClientOptions {
     /// RPCs per second of all connections together. Connections take turns, evenly spread, and are
     /// idle in between. A connection that still waits for its reply misses its turn. 0: no limit.
     pub rpc_rate: u32,
-    /// Bytes of every request and every reply. With memcached, bytes of the value.
+    /// Bytes of every request and every reply. With other servers, bytes of the value or file.
     pub rpc_size: Size,
     /// Which server listens on --rpc-port.
     pub rpc_protocol: Protocol,
+    /// Servers of that protocol, on --rpc-port and the ports that follow. RPC connections go to them
+    /// in turns.
+    pub rpc_instances: u16,
     /// Client threads that share the RPC connections. If the limit of open files is too low, more
     /// threads are started, each with its own limit.
     pub rpc_threads: Option<u16>,
@@ -95,7 +99,12 @@ impl ClientOptions {
         );
         ensure!(
             self.rpc_protocol == Protocol::Own || self.most_rpc() <= CONNECTIONS_PER_PORT,
-            "memcached listens on one port, which takes at most {CONNECTIONS_PER_PORT} RPC connections"
+            "--rpc-protocol {}: at most {CONNECTIONS_PER_PORT} RPC connections",
+            self.rpc_protocol.word()
+        );
+        ensure!(
+            self.rpc_protocol != Protocol::Own || self.rpc_instances == 1,
+            "--rpc-instances: one `steer-bench server` serves all: leave it out, or set --rpc-protocol"
         );
         let demand = Demand::new(self.long_rate, self.long_chunk.bytes(), Duration::ZERO);
         demand.context("--long-rate and --long-chunk")?;

@@ -40,7 +40,7 @@ pub struct LongReport {
     pub bytes: u64,
     /// `bytes` per second.
     pub bytes_per_s: f64,
-    /// `bytes`, flow by flow.
+    /// `bytes`, flow by flow; empty if only their sum was counted.
     pub per_flow_bytes: Vec<u64>,
     /// How evenly the flows shared `bytes`: Jain's index. It is 1 if all had the same, and 1/n if
     /// one of n had everything. Absent with fewer than two flows.
@@ -49,6 +49,9 @@ pub struct LongReport {
     /// The zero-copy sends of the whole run, if these were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zerocopy: Option<Completed>,
+    /// Who counted these bytes, if it was not the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// The figures of the RPCs.
@@ -120,6 +123,7 @@ impl LongReport {
             fairness: fairness(&per_flow_bytes),
             per_flow_bytes,
             zerocopy,
+            source: None,
         }
     }
 }

@@ -250,8 +250,9 @@ impl Connection {
     ///
     /// # Errors
     /// When the server does not accept it.
-    pub(super) fn greet(&self) -> Result<()> {
-        self.talk.open(&self.stream).with_context(|| self.name())
+    pub(super) fn greet(&mut self) -> Result<()> {
+        let opened = self.talk.open(&self.stream);
+        opened.with_context(|| self.name())
     }
 
     fn name(&self) -> String {

@@ -1,7 +1,7 @@
-//! The protocol on an RPC connection: our own, or memcached's. With memcached, each connection gets
-//! the same value again and again.
+//! The protocol on an RPC connection: our own, or that of a well-known server. With such a server,
+//! each connection gets the same value or file again and again.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::ops::Range;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use steer_ground::word::Word;
 use crate::wire;
 use crate::wire::{Hello, Step};
 
-/// Longest time for memcached to store the value.
+/// Longest time for a server to answer what comes before the requests.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What memcached replies when it has stored the value.
-const STORED: &str = "STORED\r\n";
+/// How a successful reply of a web server begins.
+const FOUND: &str = "HTTP/1.1 200 OK\r\n";
 
 /// Which server serves the RPCs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,15 +25,21 @@ pub enum Protocol {
     Own,
     /// memcached (text protocol): each connection sets a value of that size, then gets it.
     Memcached,
+    /// redis: the same.
+    Redis,
+    /// A web server: each connection gets the file `/rpc`, which has that size.
+    Http,
 }
 
 impl Word for Protocol {
-    const ALL: &'static [Self] = &[Self::Own, Self::Memcached];
+    const ALL: &'static [Self] = &[Self::Own, Self::Memcached, Self::Redis, Self::Http];
 
     fn word(self) -> &'static str {
         match self {
             Self::Own => "own",
             Self::Memcached => "memcached",
+            Self::Redis => "redis",
+            Self::Http => "http",
         }
     }
 }
@@ -41,7 +47,7 @@ impl Word for Protocol {
 /// The requests and replies of one connection, all alike.
 pub(super) struct Talk {
     protocol: Protocol,
-    /// The key of the value. Our own protocol has none.
+    /// The key of the value, where there is one. Each connection has its own, as many clients would.
     key: String,
     /// A request. In our own protocol, any bytes will do.
     request: Vec<u8>,
@@ -53,24 +59,29 @@ pub(super) struct Talk {
 }
 
 impl Talk {
-    /// The requests of connection `index`. Each connection has its own key, as many clients would.
+    /// The requests of connection `index`.
     pub(super) fn new(protocol: Protocol, index: u32, size: usize) -> Self {
-        let (key, request, head, tail) = match protocol {
+        let key = format!("steer-{index}");
+        let (request, head, tail) = match protocol {
             Protocol::Own => Default::default(),
             Protocol::Memcached => {
-                let key = format!("steer-{index}");
-                let (request, head) =
-                    (format!("get {key}\r\n"), format!("VALUE {key} 0 {size}\r\n"));
-                (key, request.into_bytes(), head.into_bytes(), "\r\nEND\r\n")
+                (format!("get {key}\r\n"), format!("VALUE {key} 0 {size}\r\n"), "\r\nEND\r\n")
+            }
+            Protocol::Redis => (array(2, &["GET", &key]), format!("${size}\r\n"), "\r\n"),
+            Protocol::Http => {
+                ("GET /rpc HTTP/1.1\r\nHost: steer\r\n\r\n".to_owned(), FOUND.to_owned(), "")
             }
         };
         let reply = head.len() + size + tail.len();
-        Self { protocol, key, request, head, size, reply }
+        Self { protocol, key, request: request.into_bytes(), head: head.into_bytes(), size, reply }
     }
 
-    /// Sends what the protocol wants before the first request. The connection still blocks.
-    pub(super) fn open(&self, stream: &TcpStream) -> Result<()> {
-        let size = self.size;
+    /// Exchanges what the protocol wants before the first request. The connection still blocks.
+    ///
+    /// # Errors
+    /// When the server does not take or have the value.
+    pub(super) fn open(&mut self, stream: &TcpStream) -> Result<()> {
+        let (key, size) = (&self.key, self.size);
         match self.protocol {
             Protocol::Own => {
                 let hello = Hello { message: u32::try_from(size)? }.encode();
@@ -78,14 +89,47 @@ impl Talk {
                 wire::send(stream, &hello, &mut 0, hello.len())?;
             }
             Protocol::Memcached => {
-                let mut set = format!("set {} 0 0 {size}\r\n", self.key).into_bytes();
-                set.resize(set.len() + size, b'x');
-                set.extend(b"\r\n");
-                let said = exchange(stream, &set).context("memcached did not store a value")?;
-                ensure!(said == STORED, "memcached did not store a value: {:?}", said.trim_end());
+                self.store(stream, &format!("set {key} 0 0 {size}"), "STORED")?
             }
+            Protocol::Redis => {
+                let set = array(3, &["SET", key]);
+                self.store(stream, &format!("{set}${size}"), "+OK")?;
+            }
+            Protocol::Http => self.reply = self.look(stream)?,
         }
         Ok(())
+    }
+
+    /// Stores a value: a line, and the value as the next.
+    fn store(&self, stream: &TcpStream, line: &str, stored: &str) -> Result<()> {
+        let failed = || format!("{} did not store a value", self.protocol.word());
+        let mut set = line.as_bytes().to_vec();
+        set.extend(b"\r\n");
+        set.resize(set.len() + self.size, b'x');
+        set.extend(b"\r\n");
+        let mut said = String::new();
+        exchange(stream, &set)
+            .and_then(|mut answer| answer.read_line(&mut said))
+            .with_context(failed)?;
+        ensure!(said.trim_end() == stored, "{}: {:?}", failed(), said.trim_end());
+        Ok(())
+    }
+
+    /// Gets the file once. Returns the bytes of the reply: all replies have headers of that length.
+    fn look(&self, stream: &TcpStream) -> Result<usize> {
+        let failed = || format!("the web server did not send a file /rpc of {} bytes", self.size);
+        let mut answer = exchange(stream, &self.request).with_context(failed)?;
+        let mut headers = String::new();
+        while !headers.ends_with("\r\n\r\n") {
+            let more = answer.read_line(&mut headers).with_context(failed)?;
+            ensure!(more > 0, "{}: {:?}", failed(), headers);
+        }
+        let length = format!("content-length: {}", self.size);
+        let right = headers.starts_with(FOUND)
+            && headers.lines().any(|line| line.eq_ignore_ascii_case(&length));
+        ensure!(right, "{}: {:?}", failed(), headers.trim_end());
+        io::copy(&mut answer.take(self.size as u64), &mut io::sink()).with_context(failed)?;
+        Ok(headers.len() + self.size)
     }
 
     /// Continues to send a request; see [`wire::send`].
@@ -97,14 +141,14 @@ impl Talk {
     ) -> io::Result<Step> {
         match self.protocol {
             Protocol::Own => wire::send(stream, scratch, done, self.size),
-            Protocol::Memcached => wire::send(stream, &self.request, done, self.request.len()),
+            _ => wire::send(stream, &self.request, done, self.request.len()),
         }
     }
 
     /// Continues to receive a reply; see [`wire::receive`].
     ///
     /// # Errors
-    /// When it is not the expected reply: for example, memcached has dropped the value.
+    /// When it is not the expected reply: for example, the server has dropped the value.
     pub(super) fn receive(
         &self,
         stream: &TcpStream,
@@ -127,19 +171,24 @@ impl Talk {
         let right = of_head.is_empty() || reply[of_head.clone()] == self.head[of_head];
         ensure!(
             right,
-            "memcached does not reply with the value: {:?}",
+            "{} does not reply with the value: {:?}",
+            self.protocol.word(),
             String::from_utf8_lossy(&reply[arrived.start..arrived.end.min(arrived.start + 80)])
         );
         Ok(())
     }
 }
 
-/// Sends bytes and returns the line that answers them, both in bounded time.
-fn exchange(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<String> {
+/// A request of redis: an array of `length` words, which begins with these.
+fn array(length: usize, words: &[&str]) -> String {
+    let word = |word: &&str| format!("${}\r\n{word}\r\n", word.len());
+    format!("*{length}\r\n") + &words.iter().map(word).collect::<String>()
+}
+
+/// Sends bytes. Returns what answers them, both in bounded time.
+fn exchange<'a>(mut stream: &'a TcpStream, bytes: &[u8]) -> io::Result<BufReader<&'a TcpStream>> {
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(bytes)?;
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line)?;
-    Ok(line)
+    Ok(BufReader::new(stream))
 }
