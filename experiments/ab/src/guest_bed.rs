@@ -10,7 +10,7 @@ use anyhow::{Context, Error, Result, ensure};
 
 use super::bed::Bed;
 use super::nic::NearNic;
-use super::setup::Setup;
+use super::setup;
 use super::tuning::Journal;
 use steer_ground::progress::Progress;
 use steer_ground::warning::Warning;
@@ -22,6 +22,7 @@ use steer_lab::steering::{Steering, Wheel};
 use steer_result::Environment;
 use steer_scenario::generator::Generators;
 use steer_scenario::layout::Layout;
+use steer_scenario::setup::Setup;
 use steer_scenario::workload::Workload;
 use steer_traffic::client::ClientReport;
 
@@ -73,7 +74,7 @@ fn boot(make: Make<'_>, boot: u32) -> Result<Ready> {
 }
 
 fn prepare(guest: &mut Guest, setup: &Setup) -> Result<(Facts, Wheel)> {
-    setup.apply(guest)?;
+    setup::apply(setup, guest)?;
     let facts = Facts::read(&mut guest.link, &guest.net)?;
     let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
     Ok((facts, wheel))

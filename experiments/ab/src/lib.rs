@@ -23,4 +23,3 @@ pub use host::HostOptions;
 pub use plan::AbPlan;
 pub use rounds::RoundsOptions;
 pub use run::run;
-pub use setup::Setup;

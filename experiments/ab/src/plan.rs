@@ -8,7 +8,6 @@ use super::arms;
 use super::host::{HostOptions, MODE};
 use super::memory;
 use super::rounds::RoundsOptions;
-use super::setup::Setup;
 use super::unsupported;
 use steer_ground::word::Word;
 use steer_lab::guest::GuestOptions;
@@ -16,6 +15,7 @@ use steer_lab::shape::Nics;
 use steer_lab::steering::Steering;
 use steer_result::spec::Options;
 use steer_scenario::arm::Arm;
+use steer_scenario::setup::Setup;
 use steer_scenario::workload::Workload;
 
 pub(crate) const RESULT: &str = "result.json";
@@ -76,7 +76,7 @@ impl AbPlan {
         memory::check_guest(self.workload.most_rpc(), guest.shape.sockets, guest.node_memory)?;
         if self.arms.iter().any(|arm| arm.pinned) {
             ensure!(
-                guest.nics == Nics::LastNode,
+                guest.nics != Nics::EachNode,
                 "the pinned arm puts RPCs on a node without a NIC, and with --nics each-node there is \
                  none: leave it out (--arms default,scx_steer)"
             );

@@ -25,16 +25,19 @@ pub enum Nics {
     /// Only the last node.
     #[default]
     LastNode,
+    /// Only the first node.
+    FirstNode,
     /// All nodes, one NIC each.
     EachNode,
 }
 
 impl Word for Nics {
-    const ALL: &'static [Self] = &[Self::LastNode, Self::EachNode];
+    const ALL: &'static [Self] = &[Self::LastNode, Self::FirstNode, Self::EachNode];
 
     fn word(self) -> &'static str {
         match self {
             Self::LastNode => "last-node",
+            Self::FirstNode => "first-node",
             Self::EachNode => "each-node",
         }
     }
@@ -45,6 +48,7 @@ impl Nics {
     pub fn nodes(self, shape: Shape) -> Range<usize> {
         match self {
             Self::LastNode => shape.sockets - 1..shape.sockets,
+            Self::FirstNode => 0..1,
             Self::EachNode => 0..shape.sockets,
         }
     }

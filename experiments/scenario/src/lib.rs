@@ -7,5 +7,6 @@ pub mod layout;
 pub mod programs;
 pub mod rpc_tool;
 pub mod scheduler;
+pub mod setup;
 pub mod tuning;
 pub mod workload;

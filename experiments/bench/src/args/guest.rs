@@ -84,9 +84,10 @@ pub(crate) struct RunArgs {
 }
 
 /// Describes which nodes have NICs, for the help.
-fn nics(nics: Nics) -> &'static str {
+pub(super) fn nics(nics: Nics) -> &'static str {
     match nics {
         Nics::LastNode => "Only the last node",
+        Nics::FirstNode => "Only the first node",
         Nics::EachNode => "All nodes, one NIC each",
     }
 }

@@ -1,7 +1,7 @@
 //! The flags for shell commands that set up what a run varies.
 
 use clap::Args;
-use steer_ab::Setup;
+use steer_scenario::setup::Setup;
 
 /// Flags for shell commands that set up a run.
 #[derive(Debug, Args)]
