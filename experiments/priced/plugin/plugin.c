@@ -104,7 +104,9 @@ static void at_end(qemu_plugin_id_t id, void *unused)
 static void on_cpu(qemu_plugin_id_t id, unsigned int index)
 {
 	(void)id;
-	cpus[index].slot = qemu_plugin_scoreboard_find(board, index);
+	/* the emulator moves the table as it grows: at the 17th CPU, for example */
+	for (unsigned int k = 0; k <= index; k++)
+		cpus[k].slot = qemu_plugin_scoreboard_find(board, k);
 	clock_add_cpu(index);
 }
 
