@@ -1,5 +1,6 @@
 //! The priced tier from outside: what cannot be measured gives one clear error, before anything is
 //! built or started. Tests that boot a guest need STEER_LAB=1.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 #[allow(dead_code, reason = "run in the project's folder, it finds kernels and QEMU by itself")]
 mod guests;
@@ -39,7 +40,12 @@ fn a_comparison_needs_what_the_model_can_hold_and_the_guest_has() {
     refuses("ab --arms default+rfs", "of the settings of arms, the priced tier has align only");
     refuses("ab --arms default,default", "--arms names default twice");
     refuses("ab --arms simple=scx_simple", "the guest has no scx_simple: name it with --with");
-    refuses("ab --shape 1x4", "the pinned arm puts RPCs on another node");
+    refuses("ab --shape 1x4", "the pinned arm puts RPCs on a node without a NIC");
+    refuses("ab --nics each-node", "the pinned arm puts RPCs on a node without a NIC");
+    refuses(
+        "ab --long-tool iperf3 --long-threads 2",
+        "--long-threads applies to flows that steer-",
+    );
     refuses("ab --arms default --with /no/such", "/no/such does not exist");
     refuses("ab --long-rate fast", "--long-rate");
     refuses("ab --warmup 0", "write seconds from 0.01 to 60");
@@ -65,15 +71,43 @@ fn a_sample_does_not_depend_on_those_beside_it() {
     if !guests::lab("a_sample_does_not_depend_on_those_beside_it") {
         return;
     }
-    let first = |seeds| {
-        let out = tempfile::tempdir().unwrap();
-        let flags = "ab --arms default --no-hogs --warmup 0.02 --duration 0.02 --out";
-        priced(flags).arg(out.path()).args(["--seeds", seeds]).assert().success();
-        let text = fs::read_to_string(out.path().join("result.json")).unwrap();
-        let result: serde_json::Value = serde_json::from_str(&text).unwrap();
-        result["raw"][0].clone()
-    };
-    let alone = first("1");
+    let alone = first_sample(&["--seeds", "1"]);
     assert!(alone["client"].is_object(), "{alone}");
-    assert_eq!(alone, first("2"));
+    assert_eq!(alone, first_sample(&["--seeds", "2"]));
+}
+
+/// Other programs than ours take the traffic, on a NIC of each node, without GRO. With those of the
+/// client, the guest has 18 CPUs: the emulator moves its table of them at the 17th.
+#[test]
+fn other_programs_nics_and_settings_are_what_was_asked_for() {
+    if !guests::lab("other_programs_nics_and_settings_are_what_was_asked_for") {
+        return;
+    }
+    let flags = ["--seeds=1", "--shape=2x6", "--nics=each-node", "--long-tool=iperf3"];
+    let setup = ["--rpc-connections", "0", "--setup-guest", "ethtool -K eth1 gro off"];
+    let sample = first_sample(&[&flags[..], &setup].concat());
+    let nics = sample["observe"]["nics"].as_array().unwrap();
+    let nics: Vec<_> = nics.iter().map(|nic| (&nic["name"], &nic["local_cpus"])).collect();
+    assert_eq!(nics, [(&"eth0".into(), &"0-5".into()), (&"eth1".into(), &"6-11".into())]);
+    // One of two flows arrives by eth1, at 4 Gbit/s each.
+    let long = &sample["client"]["long"];
+    assert_eq!((&long["flows"], &long["source"]), (&2.into(), &"the observer".into()));
+    assert!((0.8e9..1.2e9).contains(&long["bytes_per_s"].as_f64().unwrap()), "{long}");
+    let sizes = sample["observe"]["skb_size"]["histogram"].as_array().unwrap();
+    let packets = |from: fn(f64) -> bool| -> u64 {
+        let some = sizes.iter().filter(|it| from(it["from_bytes"].as_f64().unwrap()));
+        some.map(|it| it["packets"].as_u64().unwrap()).sum()
+    };
+    let (small, large) = (packets(|bytes| bytes < 1500.0), packets(|bytes| bytes > 9000.0));
+    assert!(small > 1000 && large > 10, "{sizes:?}");
+}
+
+/// The first sample of a short run under the default scheduler.
+fn first_sample(flags: &[&str]) -> serde_json::Value {
+    let out = tempfile::tempdir().unwrap();
+    let short = "ab --arms default --no-hogs --warmup 0.05 --duration 0.02 --out";
+    priced(short).arg(out.path()).args(flags).assert().success();
+    let text = fs::read_to_string(out.path().join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    result["raw"][0].clone()
 }

@@ -3,15 +3,9 @@
 if [ -n "$client_cpus" ]; then
 	taskset -cp $client_cpus $$ >/dev/null
 	connect 1500 $client_cpu
-	interrupts_to "$inner_device-input" $queue_cpus
-	interrupts_to "$inner_device-output" $queue_cpus
+	queues_to eth0 $queue_cpus
 	# as the driver does for measured CPUs when there are no others
 	set_xps on
-	if [ $inner != eth0 ]; then
-		ip link set $inner down
-		ip link set $inner name eth0
-		ip link set eth0 up
-	fi
 	command="$command --here-net /proc/$client/ns/net"
 fi
 # not to the console itself: a terminal would get a live line

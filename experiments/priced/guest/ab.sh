@@ -1,23 +1,38 @@
 # Long flows and RPCs under a scheduler, with an observer. The first CPUs are measured; the client's
 # drive the traffic, and run this script. Variables: src/ab/task.rs.
 taskset -cp $client_cpus $$ >/dev/null
+calibrate entropy || fail "no entropy"
 connect $mtu $client_cpu
-interrupts_to "$inner_device-input" $softirqs
-interrupts_to "$inner_device-output" $softirqs
+eval "$interrupts"
 # addresses and names of functions, while the scheduler's programs are there
 symbols() { sed -n 's/^\([0-9a-f]*\) [tT] \([^\t]*\).*/\1 \2/p' /proc/kallsyms | grep -v __pfx_; }
 set_xps $xps
+set_up() { # set_up COMMAND [PREFIX...]: the prefix says where
+	command=$1
+	shift
+	"$@" sh -c "$command" >/dev/null 2>/tmp/setup.err || fail "$command does not work in the guest"
+}
+eval "$setup"
 if [ -n "$align" ]; then
-	scx_steer nic apply $inner --mode align >/tmp/align 2>/tmp/align.err || fail "the mode align failed"
+	for nic in $nics; do
+		scx_steer nic apply $nic --mode align >/tmp/align 2>/tmp/align.err || fail "the mode align failed"
+	done
 fi
 if [ -n "$scheduler" ]; then
 	taskset -c $measured_cpus $scheduler >/tmp/scheduler.out 2>/tmp/scheduler.err &
 	loaded=$!
 	await /sys/kernel/sched_ext/state enabled
 fi
-taskset -c $measured_cpus $server >/tmp/server.out 2>/tmp/server.err &
-serving=$!
-await /tmp/server.out ready
+serve() { # serve NAME COMMAND...: a server on the measured CPUs
+	name=$1
+	shift
+	taskset -c $measured_cpus "$@" >/tmp/$name.out 2>/tmp/$name.err &
+	serving="$serving $!"
+}
+listens() { # listens PORT: until a program does, over IPv4
+	await /proc/net/tcp "$(printf ':%04X 00000000:0000 0A' $1)"
+}
+eval "$servers"
 sleep 0.2
 calibrate mark 3
 scx_steer observe --cpus $measured_cpus --lead $lead_s --duration $span_s --tail 60 --interval $interval_s --json \
@@ -28,7 +43,7 @@ await /tmp/observe.err observing
 calibrate branch >/tmp/branch
 . /tmp/branch
 calibrate spin 1 $((seed * 104729 + 1)) >/dev/null
-said="observe client server.out server.err"
+said="observe server.out server.err"
 if [ -n "$hogs" ]; then
 	said="$said hogs hogs.err"
 	taskset -c $measured_cpus $hogs >/tmp/hogs 2>/tmp/hogs.err &
@@ -37,8 +52,21 @@ if [ -n "$hogs" ]; then
 fi
 chrt -f 2 calibrate marks $lead_us $warm_us $span_us 20 >/tmp/marks &
 marking=$!
-inside chrt -f 1 $client_command >/tmp/client 2>/tmp/client.err || fail "the client failed"
+send() { # send NAME COMMAND...: a program of the client's that sends until it is killed
+	name=$1
+	shift
+	inside chrt -f 1 "$@" >/tmp/$name.out 2>/tmp/$name.err &
+	sending="$sending $!"
+}
+eval "$senders"
+if [ -n "$client_command" ]; then
+	said="$said client"
+	inside chrt -f 1 $client_command >/tmp/client 2>/tmp/client.err || fail "the client failed"
+fi
 wait $marking || fail "the marks failed"
+for sender in $sending; do
+	kill $sender 2>/dev/null || fail "a program that sends ended before its time"
+done
 calibrate mark 2
 calibrate mark 4
 [ -z "$profile" ] || symbols >/tmp/symbols

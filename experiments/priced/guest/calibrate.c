@@ -5,6 +5,8 @@
  *   mark N                          a command to the model (plugin/command.c)
  *   branch                          copies of the emulator begin here (plugin/branch.c); prints
  *                                   the words of this one
+ *   entropy                         the kernel has no source of any here: the first program that
+ *                                   asks for random numbers would spin for a second
  *   marks BEFORE WARM SPAN STEPS    a mark after so many microseconds, and in steps to the end of
  *                                   the span after it; prints /proc/stat from both ends. The
  *                                   model is on from WARM before the first mark
@@ -22,6 +24,9 @@
  */
 #include "base.h"
 #include "marks.h"
+#include <fcntl.h>
+#include <linux/random.h>
+#include <sys/ioctl.h>
 
 static uint64_t random_state = 12345;
 static uint64_t draw(void)
@@ -327,6 +332,19 @@ static void system_calls(int cpu)
 	printf("{\"test\":\"syscall\",\"cpu\":%d,\"ns\":%.1f}\n", cpu, (double)start / times);
 }
 
+static void entropy(void)
+{
+	struct {
+		struct rand_pool_info info;
+		uint32_t words[8];
+	} pool = {{.entropy_count = 8 * sizeof(pool.words), .buf_size = sizeof(pool.words)}, {0}};
+
+	if (ioctl(open("/dev/urandom", O_RDWR), RNDADDENTROPY, &pool)) {
+		perror("calibrate: RNDADDENTROPY");
+		exit(1);
+	}
+}
+
 int main(int count, char **word)
 {
 	const char *test = count > 1 ? word[1] : "";
@@ -338,6 +356,8 @@ int main(int count, char **word)
 		command(n[0]);
 	else if (!strcmp(test, "branch"))
 		branches();
+	else if (!strcmp(test, "entropy"))
+		entropy();
 	else if (!strcmp(test, "marks"))
 		marks(n[0], n[1], n[2], n[3]);
 	else if (!strcmp(test, "spin"))

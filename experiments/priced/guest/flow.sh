@@ -13,7 +13,7 @@ for case in $cases; do
 		$case
 	END
 	echo 4096 131072 $((buffer_kib * 1024)) >/proc/sys/net/ipv4/tcp_rmem
-	interrupts_to "$inner_device-(input|output)" $softirq
+	queues_to eth0 $softirq
 	# An interrupt moves only when it next comes; under load NAPI would stay where it was.
 	inside ping -q -c 3 10.42.0.2 >/dev/null || fail "the network is down"
 	flow rx $thread $((client_cpu + 1)) $port $warm_ms $span_ms $reads $long $short $short_kib \

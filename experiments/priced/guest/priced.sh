@@ -19,22 +19,37 @@ await() { # await FILE TEXT: until the file holds the text
 	done
 }
 
-# Two NICs on a wire: the measured one is on a node's own bus, the other belongs to no node and goes
-# to a network namespace, where the client runs.
+# Pairs of NICs on a wire. The measured one, on a node's own bus, becomes ethN. The other becomes
+# peerN; it belongs to no node and goes to a network namespace, where the client runs. The fifth byte
+# of an address is N; the last one tells which of the two it is.
 connect() { # connect MTU CLIENT_CPU
-	for nic in eth0 eth1; do
-		if [ "$(cat /sys/class/net/$nic/device/../numa_node)" -ge 0 ]; then inner=$nic; else outer=$nic; fi
-	done
-	inner_device=$(device $inner)
-	interrupts_to "$(device $outer)-(input|output)" $2
 	unshare -n sleep 100000 &
 	client=$!
 	until [ "$(readlink /proc/$client/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.01; done
-	ip link set $outer netns $client
-	inside ip address add 10.42.0.1/30 dev $outer
-	inside ip link set $outer mtu $1 up
-	ip address add 10.42.0.2/30 dev $inner
-	ip link set $inner mtu $1 up
+	for found in /sys/class/net/eth*; do
+		ip link set ${found##*/} name found-${found##*/}
+	done
+	nics=
+	for found in /sys/class/net/found-*; do
+		address=$(cat $found/address)
+		link=$((0x$(echo $address | cut -d: -f5)))
+		case $address in
+		*:02)
+			nic=eth$link
+			nics="$nics $nic"
+			ip link set ${found##*/} name $nic
+			ip address add 10.42.$link.2/30 dev $nic
+			ip link set $nic mtu $1 up
+			;;
+		*)
+			nic=peer$link
+			interrupts_to "$(device ${found##*/})-(input|output)" $2
+			ip link set ${found##*/} netns $client name $nic
+			inside ip address add 10.42.$link.1/30 dev $nic
+			inside ip link set $nic mtu $1 up
+			;;
+		esac
+	done
 }
 
 inside() { nsenter --net=/proc/$client/ns/net "$@"; }
@@ -52,8 +67,15 @@ interrupts_to() { # interrupts_to PATTERN CPU...: the queues' interrupts, on the
 	done
 }
 
+queues_to() { # queues_to NIC CPU...: the interrupts of its queues, on these CPUs in turns
+	device=$(device $1)
+	shift
+	interrupts_to "$device-input" "$@"
+	interrupts_to "$device-output" "$@"
+}
+
 set_xps() { # set_xps on|off: whether each CPU sends by the queue of its number, or by any
-	for queue in /sys/class/net/$inner/queues/tx-*; do
+	for queue in $(for nic in $nics; do echo /sys/class/net/$nic/queues/tx-*; done); do
 		mask=0
 		if [ $1 = on ]; then mask=$(printf '%x' $((1 << ${queue##*-}))); fi
 		echo $mask >$queue/xps_cpus

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use steer_ground::cpus::joined;
 use steer_ground::progress::Progress;
 use steer_lab::initramfs::Script;
-use steer_lab::shape::Shape;
+use steer_lab::shape::{Nics, Shape};
 
 use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Task, shell_words};
@@ -71,7 +71,8 @@ pub fn run(
 impl Clocked<'_> {
     fn task<'a>(&'a self, machine: &'a Machine) -> Task<'a> {
         let measured: Vec<usize> = (0..self.shape.cpus()).collect();
-        let network = Network { queues: measured.len(), steering: Wire::Follow, ring: RING };
+        let (nics, queues) = (Nics::LastNode, measured.len());
+        let network = Network { nics, queues, steering: Wire::Follow, ring: RING };
         let hardware = Hardware {
             machine,
             shape: self.shape,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use steer_ground::progress::Progress;
 use steer_ground::word::Word;
-use steer_lab::shape::Shape;
+use steer_lab::shape::{Nics, Shape};
 use steer_traffic::long::Reads;
 
 use crate::bench::{Bench, BenchOptions};
@@ -133,7 +133,8 @@ pub(crate) fn run(guests: &[Guest<'_>], seeds: u32, options: &BenchOptions) -> R
 
 /// A guest that measures all cases, one after the other.
 fn task<'a>((machine, setup, cases): Guest<'a>, seed: u32, bench: &Bench) -> Task<'a> {
-    let network = Network { queues: 1, steering: Wire::Hash, ring: setup.ring };
+    let network =
+        Network { nics: Nics::LastNode, queues: 1, steering: Wire::Hash, ring: setup.ring };
     let hardware = Hardware {
         machine,
         shape: SHAPE,

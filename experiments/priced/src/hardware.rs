@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use anyhow::{Result, ensure};
 use steer_ground::text::words;
 use steer_ground::word::Word;
-use steer_lab::shape::{self, Shape};
+use steer_lab::shape::{self, Nics, Shape};
 
 use crate::machine::Machine;
 use crate::tools::Tools;
@@ -68,7 +68,9 @@ pub(crate) const RING: u32 = 256;
 /// The NICs, and the CPUs that drive traffic.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Network {
-    /// Queue pairs of the measured NIC. The guest needs as many CPUs.
+    /// The measured nodes that have a NIC.
+    pub(crate) nics: Nics,
+    /// Queue pairs of each. The guest needs as many CPUs.
     pub(crate) queues: usize,
     pub(crate) steering: Wire,
     /// Receive buffers of each of its queues: a power of two, up to 1024.
@@ -79,7 +81,7 @@ pub(crate) struct Network {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hardware<'a> {
     pub(crate) machine: &'a Machine,
-    /// The measured CPUs. The NIC is on the last node.
+    /// The measured CPUs.
     pub(crate) shape: Shape,
     /// Memory of each node.
     pub(crate) node_mib: u32,
@@ -143,7 +145,7 @@ impl Hardware<'_> {
         ));
         arguments.extend(whole.machine(dies, self.node_mib));
         if let Some(network) = self.network {
-            arguments.extend(network.arguments(self.shape.sockets - 1));
+            arguments.extend(network.arguments(self.shape));
         }
         let clients: u64 = self.clients().map(|cpu| 1 << cpu).sum();
         let profile = files.outputs.profile.as_ref();
@@ -197,21 +199,29 @@ pub(crate) fn path(file: &OwnedFd) -> String {
 }
 
 impl Network {
-    /// Two NICs on a wire of 100 Gb/s: the measured one on a bus of its node, the client's on none.
-    fn arguments(self, node: usize) -> Vec<String> {
-        let Self { queues, steering, ring } = self;
-        let mut arguments = shape::ports([node]);
-        arguments.extend(words(&format!(
-            "-netdev wire,id=net0,link=0,queues={queues},steering={},rate=100000 \
-             -netdev wire,id=net1,link=0,queues=1,rate=100000",
-            steering.word()
-        )));
-        let nics = [("net0", "nicport0", 2 * queues + 2, ring), ("net1", "pcie.0", 4, RING)];
-        for (net, bus, vectors, ring) in nics {
+    /// For each NIC, two on a wire of 100 Gb/s: the measured one on a bus of its node, the client's
+    /// on none. Their addresses tell the wire and the end (`guest/priced.sh`).
+    fn arguments(self, shape: Shape) -> Vec<String> {
+        let Self { nics, queues, steering, ring } = self;
+        let nodes = nics.nodes(shape);
+        let mut arguments = shape::ports(nodes.clone());
+        for link in 0..nodes.len() {
             arguments.extend(words(&format!(
-                "-device virtio-net-pci,netdev={net},bus={bus},mq=on,vectors={vectors},\
-                 rx_queue_size={ring},ioeventfd=off,tx=timer,x-txtimer=2000,romfile="
+                "-netdev wire,id=net{link},link={link},queues={queues},steering={},rate=100000 \
+                 -netdev wire,id=peer{link},link={link},queues=1,rate=100000",
+                steering.word()
             )));
+            let ends = [
+                (format!("net{link}"), format!("nicport{link}"), 2, 2 * queues + 2, ring),
+                (format!("peer{link}"), "pcie.0".to_owned(), 1, 4, RING),
+            ];
+            for (net, bus, end, vectors, ring) in ends {
+                arguments.extend(words(&format!(
+                    "-device virtio-net-pci,netdev={net},bus={bus},mac=52:54:00:00:{link:02x}:{end:02x},\
+                     mq=on,vectors={vectors},rx_queue_size={ring},ioeventfd=off,tx=timer,\
+                     x-txtimer=2000,romfile="
+                )));
+            }
         }
         arguments
     }
@@ -226,7 +236,9 @@ mod tests {
     fn refused(shape: &str, node_mib: u32, network: bool) -> String {
         let text = include_str!("../machines/epyc-7763.toml");
         let machine = Machine::parse(text, Path::new("epyc-7763.toml")).unwrap();
-        let network = network.then_some(Network { queues: 4, steering: Wire::Hash, ring: RING });
+        let nics = Nics::LastNode;
+        let wired = Network { nics, queues: 4, steering: Wire::Hash, ring: RING };
+        let network = network.then_some(wired);
         let shape = shape.parse().unwrap();
         let (pace, kernel_words) = (Pace::PRICED, NO_WATCHDOGS);
         let hardware = Hardware { machine: &machine, shape, node_mib, network, pace, kernel_words };
@@ -248,7 +260,8 @@ mod tests {
 
     #[test]
     fn nothing_comes_in_from_outside() {
-        let network = Network { queues: 4, steering: Wire::Follow, ring: RING };
-        insta::assert_snapshot!(network.arguments(1).join("\n"));
+        let nics = Nics::EachNode;
+        let network = Network { nics, queues: 4, steering: Wire::Follow, ring: RING };
+        insta::assert_snapshot!(network.arguments("2x2".parse().unwrap()).join("\n"));
     }
 }

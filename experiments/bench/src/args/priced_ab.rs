@@ -4,19 +4,23 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, value_parser};
+use steer_ground::word::Word;
 use steer_lab::SCX_STEER;
-use steer_lab::shape::Shape;
+use steer_lab::shape::{Nics, Shape};
 use steer_lab::steering::Steering;
 use steer_priced::ab::AbOptions;
 use steer_result::spec::Options;
 use steer_scenario::arm::Arm;
 use steer_scenario::rpc_tool::RpcTool;
+use steer_scenario::setup::Setup;
 use steer_scenario::workload::{LongTool, Workload};
 use steer_traffic::long::{Direction, Reads};
 
 use super::ab::{self, mode};
 use super::choice::choice;
+use super::guest::nics;
 use super::priced::BenchArgs;
+use super::workload::{long_tool, rpc_tool};
 
 /// Flags of `steer-bench priced ab`.
 #[derive(Debug, Args)]
@@ -24,16 +28,20 @@ use super::priced::BenchArgs;
 Examples:
   steer-bench priced ab
   steer-bench priced ab --machine epyc-7763 --steering auto,hash --seeds 5
+  steer-bench priced ab --long-tool iperf3 --rpc-tool redis --nics first-node
+  steer-bench priced ab --setup-guest 'ethtool -K eth0 gro off'
   steer-bench priced ab --arms default,scx_steer,simple=scx_simple --with /usr/bin/scx_simple")]
 pub(crate) struct PricedAbArgs {
     /// The machine: a name in experiments/priced/machines, or a file that ends in .toml.
     #[arg(long, value_name = "NAME", default_value = "xeon-gold-6128")]
     machine: String,
-    /// The measured CPUs: NUMA nodes x cores [x SMT threads]. The NIC is on the last node. One more
-    /// node drives the traffic.
+    /// The measured CPUs: NUMA nodes x cores [x SMT threads]. One more node drives the traffic.
     #[arg(long, value_name = "SHAPE", default_value = "2x2")]
     shape: Shape,
-    /// Queues of the NIC [default: one for each measured CPU].
+    /// Measured NUMA nodes that have a NIC. With several NICs, connections use them in turns.
+    #[arg(long, value_name = "NODES", value_parser = choice(nics), default_value = Nics::default().word())]
+    nics: Nics,
+    /// Queues of each NIC [default: one for each measured CPU].
     #[arg(long, value_name = "N")]
     queues: Option<usize>,
     /// What to compare: default, scx_steer, pinned, or NAME=COMMAND for another sched_ext
@@ -67,6 +75,9 @@ pub(crate) struct PricedAbArgs {
     /// Rate of each long flow, or max. Fixed rates compare schedulers at the same work.
     #[arg(long, value_name = "RATE", default_value = "4Gbit")]
     long_rate: String,
+    /// Program that sends and receives the long flows.
+    #[arg(long, value_name = "TOOL", value_parser = choice(long_tool), default_value = "builtin")]
+    long_tool: LongTool,
     /// Server threads that share the long flows, as in Go and Java: each reads from whichever has
     /// data [default: a thread for each flow].
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
@@ -80,7 +91,12 @@ pub(crate) struct PricedAbArgs {
     /// Bytes of every request and reply.
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     rpc_size: String,
-    /// Server threads that share the RPC connections.
+    /// Program that serves the RPCs. With redis, nginx and memcached, a request gets a value or a
+    /// file of --rpc-size. This program sends the requests.
+    #[arg(long, value_name = "TOOL", value_parser = choice(rpc_tool), default_value = RpcTool::default().word())]
+    rpc_tool: RpcTool,
+    /// Server threads that share the RPC connections. With redis, its instances; with nginx, its
+    /// workers; with memcached, its threads.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=256))]
     rpc_threads: u16,
     /// Leave out the hogs. By default, a thread spins on each NUMA node.
@@ -92,6 +108,13 @@ pub(crate) struct PricedAbArgs {
     /// Seconds of each sample, by the guest's clock. A busy CPU takes one to two minutes for one.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2, value_parser = seconds)]
     duration: f64,
+    /// A shell command to run in the guest before anything is measured, such as `ethtool -K eth0 gro
+    /// off`. May be repeated. NICs are eth0 and eth1.
+    #[arg(long, value_name = "COMMAND")]
+    setup_guest: Vec<String>,
+    /// The same at the other end of the cable; ethN is connected to peerN.
+    #[arg(long, value_name = "COMMAND")]
+    setup_peer: Vec<String>,
     /// The scx_steer program to test; its observer measures every arm [default: scx_steer in this
     /// program's folder].
     #[arg(long, value_name = "PATH")]
@@ -145,7 +168,7 @@ impl PricedAbArgs {
         let workload = Workload {
             long_flows: self.long_flows,
             long_rate: self.long_rate.parse().map_err(Error::msg).context("--long-rate")?,
-            long_tool: LongTool::Builtin,
+            long_tool: self.long_tool,
             long_direction: Direction::default(),
             long_reads: Reads::default(),
             long_threads: self.long_threads,
@@ -154,7 +177,8 @@ impl PricedAbArgs {
             rpc_connections: self.rpc_connections,
             rpc_rate: self.rpc_rate,
             rpc_size: self.rpc_size.parse().map_err(Error::msg).context("--rpc-size")?,
-            rpc_tool: RpcTool::default(),
+            rpc_tool: self.rpc_tool,
+            own_client: true,
             rpc_threads: self.rpc_threads,
             no_hogs: self.no_hogs,
             stages: Vec::new(),
@@ -164,7 +188,9 @@ impl PricedAbArgs {
         Ok(AbOptions {
             machine: self.machine,
             shape: self.shape,
+            nics: self.nics,
             queues: self.queues.unwrap_or_else(|| self.shape.cpus()),
+            setup: Setup { setup_guest: self.setup_guest, setup_peer: self.setup_peer },
             arms: self.arms,
             worlds: self.steering,
             seeds: self.seeds,

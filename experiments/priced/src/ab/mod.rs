@@ -63,11 +63,10 @@ pub(crate) fn run_in(
         .with_context(|| format!("creating {}", options.out.display()))?;
     let planned = which.len();
     let (trunks, branches) = guests(options, &machine, &bench)?;
-    let cpus = 0..options.shape.cpus();
     let mut took = Duration::ZERO;
     let measured = bench.run_branches(trunks, branches, &progress, |which, name, said| {
         took += said.took;
-        let read = sample::read(&which, cpus.clone(), &said).with_context(|| name.to_owned())?;
+        let read = sample::read(&which, options, &said).with_context(|| name.to_owned())?;
         run.add(read);
         run.save(Some(Unfinished { planned, error: None })).map(drop)
     });
@@ -201,7 +200,7 @@ fn header(
         kernel_package: Some(bench.kernel.packages.join(", ")),
         shape: Some(options.shape.to_string()),
         cpus: u32::try_from(options.shape.cpus()).ok(),
-        nic_node: u32::try_from(options.shape.sockets - 1).ok(),
+        nic_node: u32::try_from(options.nics.nodes(options.shape).start).ok(),
         nic_cpus: Some(joined(&layout.long_cpus)),
         arm_version: Some(scx_steer.trim().to_owned()),
         qemu: Some(bench.tools.emulator.version.clone()),

@@ -1,15 +1,16 @@
 //! What a run of `steer-bench priced ab` is to measure, and what the tier cannot do.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use steer_lab::SCX_STEER;
-use steer_lab::shape::Shape;
+use steer_lab::shape::{Nics, Shape};
 use steer_lab::steering::Steering;
 use steer_result::spec::Options;
 use steer_scenario::arm::Arm;
 use steer_scenario::layout::Layout;
+use steer_scenario::setup::Setup;
 use steer_scenario::tuning::Tuning;
 use steer_scenario::workload::Workload;
 
@@ -22,8 +23,12 @@ pub struct AbOptions {
     pub machine: String,
     /// The measured CPUs. One more node of this kind drives the traffic.
     pub shape: Shape,
-    /// Queues of the NIC, at most one for each measured CPU.
+    /// The measured nodes that have a NIC.
+    pub nics: Nics,
+    /// Queues of each NIC, at most one for each measured CPU.
     pub queues: usize,
+    /// Commands before anything is measured.
+    pub setup: Setup,
     /// What to compare.
     pub arms: Vec<Arm>,
     /// Steering modes to measure in.
@@ -62,7 +67,6 @@ impl AbOptions {
     /// Names the flags, and what to do about them.
     pub(crate) fn check(&self) -> Result<()> {
         self.workload.check()?;
-        self.workload.check_own("the priced tier")?;
         let cpus = self.shape.cpus();
         ensure!(
             (1..=cpus).contains(&self.queues),
@@ -88,9 +92,9 @@ impl AbOptions {
             }
         }
         ensure!(
-            self.shape.sockets > 1 || !self.arms.iter().any(|arm| arm.pinned),
-            "the pinned arm puts RPCs on another node than the NIC's: use a --shape with two nodes \
-             or leave it out of --arms"
+            !self.layout().rpc_cpus.is_empty() || !self.arms.iter().any(|arm| arm.pinned),
+            "the pinned arm puts RPCs on a node without a NIC, and there is none: use another --shape \
+             or --nics, or leave it out (--arms default,scx_steer)"
         );
         let programs = self.programs.iter().find(|path| !path.is_file());
         match programs {
@@ -124,12 +128,18 @@ impl AbOptions {
         let nodes: Vec<Vec<usize>> = (0..self.shape.sockets)
             .map(|node| (node * per_node..(node + 1) * per_node).collect())
             .collect();
-        let (far, near) = nodes.split_at(nodes.len() - 1);
+        let near = self.nics.nodes(self.shape);
         Layout {
-            long_cpus: near.concat(),
-            rpc_cpus: far.concat(),
-            nodes: nodes.clone(),
+            long_cpus: nodes[near.clone()].concat(),
+            rpc_cpus: [&nodes[..near.start], &nodes[near.end..]].concat().concat(),
+            nodes,
             address: Ipv4Addr::UNSPECIFIED.into(),
         }
+    }
+
+    /// Addresses of the measured machine, one for each NIC.
+    pub(super) fn servers(&self) -> Vec<IpAddr> {
+        let nics = 0..self.nics.nodes(self.shape).len() as u8;
+        nics.map(|nic| Ipv4Addr::new(10, 42, nic, 2).into()).collect()
     }
 }

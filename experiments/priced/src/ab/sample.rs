@@ -3,18 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use steer_ground::cpus::joined;
 use steer_ground::warning::{Kind, Place, Warning};
 use steer_ground::word::Word;
 use steer_lab::guest::complains;
 use steer_measure::{Count, CpuTime, Ticks, Usage};
-use steer_result::{Counter, CpuRecord, Sample};
+use steer_result::{Counter, CpuRecord, ObserverReport, Sample};
+use steer_scenario::workload::LongTool;
+use steer_traffic::client::{ClientReport, LongReport};
 use steer_traffic::hog;
 
+use super::options::AbOptions;
 use super::task::Which;
 use crate::guest::Said;
 use crate::marks::{Cpu, MEASURED, Mark};
@@ -28,7 +33,7 @@ const TICKS_PER_S: u64 = 100;
 /// When a part is missing or cannot be read, or the guest's kernel complains.
 pub(super) fn read(
     which: &Which<'_>,
-    cpus: Range<usize>,
+    options: &AbOptions,
     said: &Said,
 ) -> Result<(Sample, Vec<Warning>)> {
     let complaints: Vec<&str> = said.lines("dmesg").filter(|line| complains(line)).collect();
@@ -40,20 +45,21 @@ pub(super) fn read(
         lines.map(move |line| Warning::new(Kind::ProgramMessage, format!("the {program}: {line}")))
     });
     let warnings = warnings.map(|it| it.at(&place)).collect();
-    let cpu = cpu_record(cpus, said)?;
+    let cpu = cpu_record(0..options.shape.cpus(), said)?;
     // There is no such part without hogs.
     let spins = said.part("hogs").ok().map(|text| {
         hog::spins(text).with_context(|| format!("the hogs printed no count: {}", text.trim()))
     });
     let spins = spins.transpose()?;
+    let observe = json(said, "observe")?;
     let sample = Sample {
         mode: world.to_owned(),
         arm: which.arm.name.clone(),
         round: which.seed,
         order: which.order,
         source_port: which.source_port(),
-        observe: json(said, "observe")?,
-        client: json(said, "client")?,
+        client: client(options, said, &observe)?,
+        observe,
         hog_rate: spins.map(|spins| spins / cpu.duration_s),
         cpu: Some(cpu),
     };
@@ -63,6 +69,33 @@ pub(super) fn read(
 fn json<T: DeserializeOwned>(said: &Said, part: &str) -> Result<T> {
     serde_json::from_str(said.part(part)?.trim())
         .with_context(|| format!("reading the {part} part"))
+}
+
+/// The client's report. iperf3 has no window of its own: of its flows, the observer counted what
+/// arrived.
+fn client(options: &AbOptions, said: &Said, observe: &ObserverReport) -> Result<ClientReport> {
+    let number = |fields: &Map<String, Value>, name: &str| {
+        let number = fields.get(name).and_then(Value::as_f64);
+        number.with_context(|| format!("the observer counted no {name}"))
+    };
+    let seconds = number(&observe.other, "duration_s")?;
+    let mut report = match said.part("client") {
+        Ok(_) => json(said, "client")?,
+        Err(_) => ClientReport::of_others(Duration::from_secs_f64(seconds)),
+    };
+    if options.workload.long_tool == LongTool::Iperf3 && options.workload.long_flows > 0 {
+        let bytes = number(&observe.long.other, "bytes_received")?;
+        report.long = Some(LongReport {
+            flows: options.workload.long_flows.into(),
+            bytes: bytes as u64,
+            bytes_per_s: bytes / seconds,
+            per_flow_bytes: Vec::new(),
+            fairness: None,
+            zerocopy: None,
+            source: Some("the observer".to_owned()),
+        });
+    }
+    Ok(report)
 }
 
 /// What the measured CPUs did between the marks.

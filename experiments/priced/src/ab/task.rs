@@ -1,6 +1,6 @@
-//! The guest of an arm, and a sample as a copy of it: the words of their script (`guest/ab.sh`).
+//! The guest of an arm, and a sample as a copy of it: the words of their script (`guest/ab.sh`). Some
+//! are lines of shell.
 
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,18 +10,19 @@ use steer_ground::tool;
 use steer_ground::word::Word;
 use steer_lab::steering::Steering;
 use steer_scenario::arm::Arm;
+use steer_scenario::layout::Layout;
 
 use super::options::AbOptions;
 use crate::bench::{Bench, Branch};
-use crate::guest::Task;
+use crate::guest::{Task, shell_words};
 use crate::hardware::{Hardware, NO_WATCHDOGS, Network, Pace, RING, Wire};
 use crate::machine::Machine;
 
 const TEST: &str = include_str!("../../guest/ab.sh");
 /// A guest of six CPUs with our programs fits, and three such nodes fit into the model.
 const NODE_MIB: u32 = 768;
-/// Address of the server in the guest.
-const SERVER: Ipv4Addr = Ipv4Addr::new(10, 42, 0, 2);
+/// For how long a program sends that is killed at the sample's end.
+const ENDLESS: &str = "--time 86400";
 /// Seconds that the client has for opening its connections, so that its window begins at a known
 /// moment.
 const CONNECT_S: f64 = 0.05;
@@ -58,6 +59,11 @@ pub(super) fn programs(options: &AbOptions, bench: &Bench) -> Result<Vec<PathBuf
     let mut programs = options.programs.clone();
     programs.push(bench.tools.program("calibrate"));
     programs.push(tool::installed("chrt", "run make setup")?);
+    let servers = options.workload.needs().filter(|needed| needed.in_guest);
+    let servers = servers.map(|needed| (needed.program, needed.how));
+    for (program, how) in servers.chain(options.setup.needs()) {
+        programs.push(tool::installed(program, how)?);
+    }
     Ok(programs)
 }
 
@@ -79,18 +85,19 @@ pub(super) fn trunk<'a>(
         machine,
         shape: options.shape,
         node_mib: NODE_MIB,
-        network: Some(Network { queues, steering, ring: RING }),
+        network: Some(Network { nics: options.nics, queues, steering, ring: RING }),
         pace: Pace::PRICED,
         kernel_words: NO_WATCHDOGS,
     };
     // As the lab's wheel: the driver spreads interrupts over all CPUs, an operator pins them near.
-    let softirqs = match which.world {
-        Steering::Auto | Steering::Spread => (0..cpus).collect(),
-        Steering::Hash | Steering::Explicit => layout.long_cpus.clone(),
-    };
-    let list = |cpus: &[usize]| -> String {
-        cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
-    };
+    let interrupts = (0..).zip(options.nics.nodes(options.shape)).map(|(nic, node): (usize, _)| {
+        let cpus = match which.world {
+            Steering::Auto | Steering::Spread => (0..cpus).collect(),
+            Steering::Hash | Steering::Explicit => layout.nodes[node].clone(),
+        };
+        let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        format!("queues_to eth{nic} {}\n", cpus.join(" "))
+    });
     let lead = CONNECT_S + options.warmup_s;
     // What is traced is of interest from the beginning.
     let warm = if options.workload.trace_long { lead } else { WARM_S.min(lead) };
@@ -102,11 +109,12 @@ pub(super) fn trunk<'a>(
         ("measured_cpus", joined(&(0..cpus).collect::<Vec<_>>())),
         ("client_cpus", joined(&clients)),
         ("client_cpu", clients.last().map_or_else(String::new, usize::to_string)),
-        ("softirqs", list(&softirqs)),
+        ("interrupts", interrupts.collect()),
+        ("setup", setup(options)),
         ("xps", if which.world == Steering::Auto { "on" } else { "off" }.to_owned()),
         ("align", if arm.tunings.is_empty() { "" } else { "yes" }.to_owned()),
         ("scheduler", arm.scheduler.as_ref().map_or_else(String::new, |argv| argv.join(" "))),
-        ("server", options.workload.server(arm.pinned, &layout).join(" ")),
+        ("servers", servers(options, arm.pinned, &layout)),
         ("hogs", hogs.map_or_else(String::new, |argv| argv.join(" "))),
         ("profile", if options.profile { "yes" } else { "" }.to_owned()),
         ("lead_s", lead.to_string()),
@@ -128,6 +136,34 @@ pub(super) fn trunk<'a>(
     }
 }
 
+/// Lines that run the commands of the setup.
+fn setup(options: &AbOptions) -> String {
+    let line = |place: &str, command: &String| {
+        format!("set_up {} {place}\n", shell_words(std::slice::from_ref(command)))
+    };
+    let peer = options.setup.setup_peer.iter().map(|command| line("inside", command));
+    let guest = options.setup.setup_guest.iter().map(|command| line("", command));
+    peer.chain(guest).collect()
+}
+
+/// Lines that start all servers, and wait until they are ready.
+fn servers(options: &AbOptions, pinned: bool, layout: &Layout) -> String {
+    let workload = &options.workload;
+    let serve = |name: &str, argv: &[String], ready: &str| {
+        format!("serve {name} {}\n{ready}\n", shell_words(argv))
+    };
+    let said = |name: &str, text: &str| format!("await /tmp/{name}.out '{text}'");
+    let own = serve("server", &workload.server(pinned, layout), &said("server", "ready"));
+    let iperf = workload.iperf_servers(pinned, layout);
+    let iperf = (0..).zip(&iperf).map(|(flow, argv): (usize, _)| {
+        let name = format!("iperf3-{flow}");
+        serve(&name, argv, &said(&name, "Server listening"))
+    });
+    let rpc = workload.rpc_servers(pinned, layout);
+    let rpc = rpc.iter().map(|it| serve(&it.name, &it.argv, &format!("listens {}", it.port)));
+    [own].into_iter().chain(iperf).chain(rpc).collect()
+}
+
 /// The sample itself: what its seed chooses.
 pub(super) fn branch(
     options: &AbOptions,
@@ -140,15 +176,21 @@ pub(super) fn branch(
     load.warmup_s = options.warmup_s;
     load.duration_s = options.duration_s;
     let Which { world, arm, seed, .. } = which;
+    let servers = options.servers();
+    let mut client = vec!["steer-bench".to_owned()];
+    client.extend(load.arguments(&servers));
+    client.extend(options.workload.client_flags());
+    let senders = options.workload.iperf_clients(&servers, ENDLESS, which.source_port());
+    let senders = (0..).zip(&senders).map(|(flow, argv): (usize, _)| {
+        format!("send iperf3-client-{flow} {}\n", shell_words(argv))
+    });
     Branch {
         trunk,
         name: format!("{}, {}, seed {seed}, {}", machine.id, world.word(), arm.name),
         words: vec![
             ("seed", seed.to_string()),
-            (
-                "client_command",
-                format!("steer-bench {}", load.arguments(&[SERVER.into()]).join(" ")),
-            ),
+            ("senders", senders.collect()),
+            ("client_command", if load.is_none() { String::new() } else { client.join(" ") }),
         ],
     }
 }
