@@ -56,6 +56,7 @@ pub const TABLE: &[&Row] = &[
     &checks::cgroups::PODS,
     &checks::cgroups::LIMITS,
     &checks::memory::CLUSTERED,
+    &checks::memory::BALANCED,
     // what it would bring
     &checks::gain::FAR,
     &checks::gain::MIXED,

@@ -1,4 +1,5 @@
-//! Memory: how it is divided among nodes and channels, and nodes that are parts of a package.
+//! Memory: how it is divided among nodes and channels, nodes that are parts of a package, and pages
+//! that the kernel moves between nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,7 @@ use crate::case::{Case, Checked, Unchecked};
 use crate::host::Host;
 use crate::row::{Area, Row, Severity};
 
+const BALANCING: &str = "proc/sys/kernel/numa_balancing";
 const DMI: &str = "sys/firmware/dmi/tables/DMI";
 /// A node that has less than this part of the largest one's memory is out of balance. Firmware and
 /// the kernel take some of the first node's.
@@ -114,5 +116,29 @@ pub(crate) const CLUSTERED: Row = Row {
             Case::host().asked("scx_steer topology", value)
         };
         Ok(divided.map(case).into_iter().collect())
+    },
+};
+
+pub(crate) const BALANCED: Row = Row {
+    id: "numa-balancing-rests",
+    area: Area::Host,
+    severity: Severity::Note,
+    title: "Automatic NUMA balancing is on; it rests while a sched_ext scheduler is loaded.",
+    looks: "/proc/sys/kernel/numa_balancing: not 0, on a host with several nodes.",
+    why: "The kernel moves pages to the node of the thread that uses them at the ticks of its own \
+          scheduling class only. Under scx_steer, memory that a thread already has stays where it is \
+          when the thread moves to the NIC's node. Bind the memory of programs for which that matters \
+          to one node (`numactl --membind`, `cpuset.mems`).",
+    source: "kernel/sched/fair.c, task_tick_fair(); docs/limits.md, Memory stays where it is",
+    fix: "",
+    undo: "",
+    check: |host| {
+        let setting = host.root.text(BALANCING)?.unwrap_or_default();
+        let on = !["", "0"].contains(&setting.trim());
+        let several = host.machine()?.nodes_with_cpus().count() > 1;
+        Ok((on && several)
+            .then(|| Case::host().saw(BALANCING, setting.trim()))
+            .into_iter()
+            .collect())
     },
 };
