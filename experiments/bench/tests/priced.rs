@@ -42,6 +42,7 @@ fn a_comparison_needs_what_the_model_can_hold_and_the_guest_has() {
     refuses("ab --arms simple=scx_simple", "the guest has no scx_simple: name it with --with");
     refuses("ab --shape 1x4", "the pinned arm puts RPCs on a node without a NIC");
     refuses("ab --nics each-node", "the pinned arm puts RPCs on a node without a NIC");
+    refuses("adapt --long-tool iperf3", "leave out --long-tool,");
     refuses(
         "ab --long-tool iperf3 --long-threads 2",
         "--long-threads applies to flows that steer-",

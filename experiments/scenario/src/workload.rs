@@ -140,11 +140,12 @@ impl Workload {
     pub fn check_traced(&self) -> Result<()> {
         ensure!(
             self.long_flows > 0
+                && self.long_tool == LongTool::Builtin
                 && self.long_direction == Direction::In
                 && self.long_threads.is_none()
                 && self.stages.is_empty(),
             "only long flows that come in all the time, each for a thread of its own, can be traced: \
-             set --long-flows, and leave out --long-direction, --long-threads and --stage"
+             set --long-flows, and leave out --long-tool, --long-direction, --long-threads and --stage"
         );
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
+use steer_ground::tool;
 use steer_lab::SCX_STEER;
 use steer_lab::shape::{Nics, Shape};
 use steer_lab::steering::Steering;
@@ -96,6 +97,7 @@ impl AbOptions {
             "the pinned arm puts RPCs on a node without a NIC, and there is none: use another --shape \
              or --nics, or leave it out (--arms default,scx_steer)"
         );
+        self.brought()?;
         let programs = self.programs.iter().find(|path| !path.is_file());
         match programs {
             Some(path) => Err(anyhow::Error::msg(format!(
@@ -104,6 +106,17 @@ impl AbOptions {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Programs of this machine that the guest needs beside `programs`.
+    ///
+    /// # Errors
+    /// Names the one that is not installed, and how to do that.
+    pub(super) fn brought(&self) -> Result<Vec<PathBuf>> {
+        let servers = self.workload.needs().filter(|needed| needed.in_guest);
+        let servers = servers.map(|needed| (needed.program, needed.how));
+        let all = [("chrt", "run make setup")].into_iter().chain(servers).chain(self.setup.needs());
+        all.map(|(program, how)| tool::installed(program, how)).collect()
     }
 
     /// The path of scx_steer: its observer measures every arm.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use steer_ground::cpus::joined;
-use steer_ground::tool;
 use steer_ground::word::Word;
 use steer_lab::steering::Steering;
 use steer_scenario::arm::Arm;
@@ -58,12 +57,7 @@ impl Which<'_> {
 pub(super) fn programs(options: &AbOptions, bench: &Bench) -> Result<Vec<PathBuf>> {
     let mut programs = options.programs.clone();
     programs.push(bench.tools.program("calibrate"));
-    programs.push(tool::installed("chrt", "run make setup")?);
-    let servers = options.workload.needs().filter(|needed| needed.in_guest);
-    let servers = servers.map(|needed| (needed.program, needed.how));
-    for (program, how) in servers.chain(options.setup.needs()) {
-        programs.push(tool::installed(program, how)?);
-    }
+    programs.extend(options.brought()?);
     Ok(programs)
 }
 
