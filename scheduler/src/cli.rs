@@ -58,6 +58,17 @@ pub(crate) struct Cli {
     pub(crate) schedule: ScheduleArgs,
 }
 
+impl Cli {
+    /// Whether the command only prints: it changes nothing on the host, and serves nobody.
+    pub(crate) fn only_prints(&self) -> bool {
+        match self.command {
+            None => self.schedule.help_stats || self.schedule.monitor.is_some(),
+            Some(Command::Nic(_) | Command::Metrics(_) | Command::Generate(_)) => false,
+            Some(_) => true,
+        }
+    }
+}
+
 /// Options of the scheduler itself.
 #[derive(Debug, Args)]
 pub(crate) struct ScheduleArgs {

@@ -44,6 +44,9 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<ExitCode> {
     logging::init(cli.schedule.verbose)?;
+    if cli.only_prints() {
+        signals::end_without_reader()?;
+    }
     match cli.command {
         Some(Command::Doctor(args)) => return doctor::run(&args),
         Some(Command::Top(args)) => top::run(&args),

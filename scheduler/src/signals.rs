@@ -10,7 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM},
+    flag,
+};
 
 /// A flag that a signal raises.
 #[derive(Clone, Debug)]
@@ -21,7 +24,7 @@ impl Flag {
     fn on(signals: &[i32]) -> Result<Self> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in signals {
-            signal_hook::flag::register(*signal, flag.clone())
+            flag::register(*signal, flag.clone())
                 .with_context(|| format!("installing a handler for signal {signal}"))?;
         }
         Ok(Self(flag))
@@ -46,6 +49,15 @@ pub(crate) fn on_shutdown() -> Result<Flag> {
 /// A flag that asks to reload the policy: SIGHUP.
 pub(crate) fn on_reload() -> Result<Flag> {
     Flag::on(&[SIGHUP])
+}
+
+/// Lets the program end, as other tools do, once the reader of what it prints has gone, such as
+/// `head`. By default Rust ignores SIGPIPE, and printing panics. Only for commands that have nothing
+/// to undo.
+pub(crate) fn end_without_reader() -> Result<()> {
+    flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true)))
+        .context("installing a handler for SIGPIPE")?;
+    Ok(())
 }
 
 /// Sleeps for `time`, or until a signal arrives.

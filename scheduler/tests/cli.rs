@@ -3,9 +3,9 @@
 
 mod common;
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::process::ExitStatusExt, path::Path, process::Stdio};
 
-use assert_cmd::Command;
+use assert_cmd::{Command, cargo::cargo_bin};
 use common::is_root;
 use predicates::{prelude::*, str::contains};
 
@@ -13,6 +13,22 @@ fn scx_steer(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("scx_steer").unwrap();
     command.args(args);
     command
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_a_command_quietly() {
+    for args in [&["--help-stats"][..], &["topology"], &["doctor"], &["policy", "check"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let child = std::process::Command::new(cargo_bin!("scx_steer"))
+            .args(args)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .spawn();
+        let output = child.unwrap().wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(libc::SIGPIPE), "{args:?}: {output:?}");
+        assert!(!String::from_utf8(output.stderr).unwrap().contains("panicked"), "{args:?}");
+    }
 }
 
 #[test]

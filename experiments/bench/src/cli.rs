@@ -57,6 +57,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether the command does nothing but read results and print.
+    pub(crate) fn only_prints(&self) -> bool {
+        matches!(self, Self::Table(_) | Self::Compare(_) | Self::Report(_) | Self::Schema)
+    }
+
     /// Runs the subcommand to its end.
     pub(crate) fn run(self) -> Result<()> {
         match self {

@@ -4,11 +4,13 @@
 #[path = "../../result/tests/archived/mod.rs"]
 mod archived;
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use archived::DEMO;
 use assert_cmd::cargo::cargo_bin;
+use rustix::process::Signal;
 use steer_result::archive;
 
 fn table(path: &Path) -> Output {
@@ -23,6 +25,15 @@ fn a_result_is_shown() {
     for part in ["auto steering", "local_share", "scx_steer/default", "TCG emulation"] {
         assert!(text.contains(part), "{part}");
     }
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_a_table_quietly() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let table =
+        Command::new(cargo_bin!("steer-bench")).args(["table", DEMO]).stdout(writer).status();
+    assert_eq!(table.unwrap().signal(), Some(Signal::PIPE.as_raw()));
 }
 
 #[test]
