@@ -6,9 +6,9 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result};
 
-use super::worker;
+use super::worker::{self, is_the_peers_end};
 use crate::long;
 use crate::long::{Completions, Demand, Reader, Reads};
 use crate::trace::Tracer;
@@ -47,7 +47,7 @@ impl Ends {
         let end = self.end.clone();
         self.served += 1;
         worker::start(name.clone(), cpu, move || match end.run(&stream, name) {
-            Err(error) if is_the_peers_end(&error) => Ok(()),
+            Err(error) if error.downcast_ref().is_some_and(is_the_peers_end) => Ok(()),
             ended => ended,
         })
     }
@@ -89,11 +89,4 @@ fn source(stream: &TcpStream, completions: Option<&Completions>) -> Result<()> {
     // Only the peer ends the flow. The next send then fails.
     let pacer = demand.pacer(Instant::now());
     long::send(stream, demand.chunk(), pacer, completions, || true).context("cannot send")
-}
-
-/// Clients close with a reset, so that their ports are free at once.
-fn is_the_peers_end(error: &Error) -> bool {
-    use ErrorKind::{BrokenPipe, ConnectionReset};
-    let error = error.downcast_ref::<io::Error>();
-    error.is_some_and(|error| matches!(error.kind(), BrokenPipe | ConnectionReset))
 }

@@ -2,7 +2,6 @@
 //! that answers every request with a reply of the same size.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, mpsc};
@@ -12,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use rustix::event::{EventfdFlags, eventfd};
 use socket2::SockRef;
 
-use super::worker;
+use super::worker::{self, is_the_peers_end};
 use crate::poll::{Poller, Wants};
 use crate::wire;
 use crate::wire::{Hello, Step};
@@ -182,15 +181,7 @@ impl Connection {
             match step {
                 Ok(Step::Done) => {}
                 Ok(step) => return Ok(step),
-                // Clients close with a reset, so that their ports are free at once.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
-                    ) =>
-                {
-                    return Ok(Step::Closed);
-                }
+                Err(error) if is_the_peers_end(&error) => return Ok(Step::Closed),
                 Err(error) => return Err(error.into()),
             }
             self.done = 0;

@@ -2,7 +2,7 @@
 //! an event loop below their threads (Go, Java): each takes whichever connection has data.
 
 use std::collections::HashMap;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,17 +52,27 @@ impl Shared {
         loop {
             let Some(token) = self.poller.next().context("epoll_wait failed")? else { continue };
             let Some(stream) = self.connections().get(&token).cloned() else { continue };
-            match reader.read(&stream) {
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                // Clients close with a reset, so that their ports are free at once.
-                Ok(0) | Err(_) => {
-                    self.connections().remove(&token);
-                    continue;
-                }
-                Ok(_) => {}
+            if goes_on(reader.read(&stream)) {
+                self.poller.give_back(&*stream, token).context("cannot go on")?;
+            } else {
+                self.connections().remove(&token);
             }
-            self.poller.give_back(&*stream, token).context("cannot go on")?;
+        }
+    }
+}
+
+/// Whether a connection goes on after this read. If an error has ended it, says so.
+fn goes_on(read: io::Result<usize>) -> bool {
+    match read {
+        Ok(bytes) => bytes > 0,
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+            true
+        }
+        Err(error) => {
+            if !worker::is_the_peers_end(&error) {
+                eprintln!("steer-bench: a long flow was closed: {error}");
+            }
+            false
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A thread of the server: it has a name and perhaps CPUs, and says why it ended.
 
+use std::io::{self, ErrorKind};
 use std::thread;
 
 use anyhow::{Context, Result};
@@ -22,4 +23,9 @@ pub(super) fn start(
         })
         .context(context)?;
     Ok(())
+}
+
+/// Clients close with a reset, so that their ports are free at once.
+pub(super) fn is_the_peers_end(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset)
 }
