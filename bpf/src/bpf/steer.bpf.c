@@ -170,15 +170,13 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 
-	note_waits_as(&s);
+	note_waits_as(&s, q.resumes);
 	if (q.dsq < DSQ_SHARD) {
 		if (q.cpu != cpu || own_may_wait(cpu, s.now))
 			lift_clock(q.cpu);
 		note_enqueued(q.cpu, cpu, s.now);
 		set_cpu_clock(p, s.task, q.cpu);
 	} else {
-		if (q.dsq < DSQ_POOL)
-			note_shared(shard_of(q.cpu), s.now);
 		set_clock(p, s.task, clock_of_queue(q.dsq, q.cpu));
 		limit_lag(p, s.task);
 	}
@@ -251,6 +249,8 @@ void BPF_STRUCT_OPS(steer_running, struct task_struct *p)
 	struct subject s;
 
 	look_at(&s, p);
+	if (s.task)
+		note_waited(p, s.task, s.now);
 	start_slice(state, p, s.task, s.now);
 	if (s.task) {
 		count_in(p, s.task);

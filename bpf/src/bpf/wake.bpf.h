@@ -114,10 +114,12 @@ static __always_inline void note_queued(const struct subject *s)
 }
 
 /* The thread waits in a queue, as one of its class. */
-static __always_inline void note_waits_as(const struct subject *s)
+static __always_inline void note_waits_as(const struct subject *s, bool resumes)
 {
-	if (s->task)
-		s->task->queued_as = s->class;
+	if (!s->task)
+		return;
+	s->task->queued_as = s->class;
+	note_in_queue(s->task, resumes);
 }
 
 /* Leave a note for enqueue: what to do on @cpu, which select_cpu returns. */

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::{Bench, RESTART};
 use steer_scenario::scheduler;
-use steer_traffic::contend::GroupReport;
+use steer_traffic::contend::{GroupReport, GroupsReport};
 
 /// A limit may be exceeded by this part of it,
 const LIMIT: f64 = 1.05;
@@ -28,12 +28,33 @@ pub(super) fn weight(bench: &mut Bench) -> Result<()> {
 
 /// Two threads may use both CPUs of a cache, a third of weight 110 (nice 10) only one of them. By
 /// weight it gets 110 of 2158. The kernel's own scheduler gives it three times as much.
+const BESIDE_BOUND: [&str; 2] = ["wide cpus=2-3 threads=2", "bound cpus=2 nice=10"];
+
 pub(super) fn bound(bench: &mut Bench) -> Result<()> {
-    let groups = ["wide cpus=2-3 threads=2", "bound cpus=2 nice=10"];
-    let [wide, bound] = bench.contend(5, &[], groups)?;
+    let groups = bench.contend(5, &[], BESIDE_BOUND)?;
+    by_weight(bench, &groups)
+}
+
+/// The same, while a thread of weight 15 (nice 19) comes from the CPUs of this cache again and again
+/// and has one of the other cache's to itself. There its virtual time passes 68 times as fast.
+pub(super) fn stray(bench: &mut Bench) -> Result<()> {
+    let [wide, bound] = BESIDE_BOUND;
+    let said = bench.script(&format!(
+        "sh -c 'renice -n 19 $$; while :; do :; done' & stray=$!; \
+         while sleep 0.2; do taskset -p 4 $stray; taskset -p f $stray; done > /dev/null & mover=$!; \
+         steer-bench contend --duration 5 --group '{wide}' --group '{bound}'; kill $mover $stray"
+    ))?;
+    let report: GroupsReport = serde_json::from_str(&said).context("what the threads got")?;
+    by_weight(bench, &report.groups)
+}
+
+/// Checks that the bound thread got what its weight asks for.
+fn by_weight(bench: &mut Bench, groups: &[GroupReport]) -> Result<()> {
+    let [wide, bound] = groups else { bail!("{} groups instead of two", groups.len()) };
     let share = bound.cpu_s / (wide.cpu_s + bound.cpu_s);
-    bench.figures = format!(": {share:.3} of two CPUs for nice 10 beside two threads of nice 0");
-    ensure!((0.03..=0.08).contains(&share), "the bound thread has {share:.3} of two CPUs");
+    let had = format!("{share:.3} of two CPUs, {:.2} s beside {:.2} s", bound.cpu_s, wide.cpu_s);
+    bench.figures = format!(": nice 10 had {had} of nice 0");
+    ensure!((0.03..=0.08).contains(&share), "the bound thread had {had}");
     bench.in_force()
 }
 

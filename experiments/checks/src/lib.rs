@@ -124,13 +124,14 @@ const PLACES: [Check; 3] = [
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
 ];
 
-const QUIET: [Check; 15] = [
+const QUIET: [Check; 16] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
     ("a thread that moves to another CPU does not starve", fairness::newcomer),
     ("two threads share a CPU by weight", fairness::weights),
     ("weights hold beside a thread that is bound to a CPU", contracts::bound),
+    ("weights hold while light threads have another cache", contracts::stray),
     ("cpu.weight is honoured", contracts::weight),
     ("cpu.max is enforced", contracts::max),
     ("a thread of little weight has its turn", contracts::light),

@@ -12,24 +12,25 @@
  */
 struct cpu_state {
 	/* accessed together on every switch, and by wake-ups that may preempt */
-	u64 vtime_ns;	    /* virtual time of the running thread as its slice began: clock.bpf.h */
-	u64 started_ns;	    /* when the slice began: clock.bpf.h */
-	u64 busy_ns;	    /* CPU time of threads that make load: cpu.bpf.h */
-	u64 short_ns;	    /* CPU time of other short-flow threads: cpu.bpf.h */
-	u64 crowd_dsq;	    /* a more crowded queue of another shard, or 0: balance.bpf.h */
-	u64 balance_ns;	    /* when crowds are next looked for: balance.bpf.h */
-	u32 clock;	    /* the clock that tells `vtime_ns`: clock.bpf.h */
-	u32 weight_1024ths; /* of the running thread; of nice 0: 2^20: charge.bpf.h */
-	u8 class;	    /* of the running thread; NR_CLASSES: do not preempt it: cpu.bpf.h */
-	u8 pool;	    /* of its policy: cpu.bpf.h */
-	bool pinned;	    /* it may use this CPU only: cpu.bpf.h */
-	bool idle;	    /* it is SCHED_IDLE, or a cgroup of it cpu.idle: cpu.bpf.h */
-	bool makes_load;    /* its CPU time counts in `busy_ns`: cpu.bpf.h */
-	bool preempted;	    /* it is being preempted by a thread that is done soon: cpu.bpf.h */
+	u64 vtime_ns;	/* virtual time of the running thread as its slice began: clock.bpf.h */
+	u64 started_ns; /* when the slice began: clock.bpf.h */
+	u64 busy_ns;	/* CPU time of threads that make load: cpu.bpf.h */
+	u64 short_ns;	/* CPU time of other short-flow threads: cpu.bpf.h */
+	u64 crowd_dsq;	/* a more crowded queue of another shard, or 0: balance.bpf.h */
+	u64 shares_until_ns; /* until then the running thread shares CPUs: clock.bpf.h */
+	u32 clock;	     /* the clock that tells `vtime_ns`: clock.bpf.h */
+	u32 weight_1024ths;  /* of the running thread; of nice 0: 2^20: charge.bpf.h */
+	u8 class;	     /* of the running thread; NR_CLASSES: do not preempt it: cpu.bpf.h */
+	u8 pool;	     /* of its policy: cpu.bpf.h */
+	bool pinned;	     /* it may use this CPU only: cpu.bpf.h */
+	bool idle;	     /* it is SCHED_IDLE, or a cgroup of it cpu.idle: cpu.bpf.h */
+	bool makes_load;     /* its CPU time counts in `busy_ns`: cpu.bpf.h */
+	bool preempted;	     /* it is being preempted by a thread that is done soon: cpu.bpf.h */
 	bool wanted;   /* a thread that woke is to have the CPU from the next tick: cpu.bpf.h */
 	bool tickless; /* the running thread's slice has no end: tickless.bpf.h */
 
 	/* accessed together at ticks and by the timer; the loads also to place long-flow threads */
+	u64 balance_ns;	     /* when crowds are next looked for: balance.bpf.h */
 	u64 rescue_dsq;	     /* a queue where a thread waited too long, or 0: rescue.bpf.h */
 	u64 busy_mark_ns;    /* `busy_ns` when loads were last averaged: load.bpf.h */
 	u64 short_mark_ns;   /* `short_ns` then: load.bpf.h */
@@ -59,7 +60,7 @@ struct cpu_state {
 	u64 woke_ns;  /* ... and when: cpu.bpf.h */
 } __attribute__((aligned(64)));
 
-_Static_assert(__builtin_offsetof(struct cpu_state, rescue_dsq) == 64, "one group per cache line");
+_Static_assert(__builtin_offsetof(struct cpu_state, balance_ns) == 64, "one group per cache line");
 
 static struct cpu_state cpu_states[MAX_CPUS];
 

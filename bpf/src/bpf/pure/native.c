@@ -50,9 +50,9 @@ u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 most)
 	return vtime_by(vtime, from, to, most);
 }
 
-u64 native_vtime_limited(u64 vtime, u64 now, u64 slice_ns)
+u64 native_vtime_limited(u64 vtime, u64 now, u64 slice_ns, u64 most)
 {
-	return vtime_limited(vtime, now, slice_ns);
+	return vtime_limited(vtime, now, slice_ns, most);
 }
 
 u64 native_vtime_of_head(u64 vtime, u64 now, u64 slice_ns, s64 waited_ns)

@@ -31,7 +31,7 @@ u8 native_thread_placed_as(const struct thread_load *t);
 void native_home_vote(struct home *h, s32 cpu, s32 before, u32 nic, u64 bytes, u64 now);
 void native_home_leave(struct home *h);
 u64 native_vtime_by(u64 vtime, u64 from, u64 to, u64 most);
-u64 native_vtime_limited(u64 vtime, u64 now, u64 slice_ns);
+u64 native_vtime_limited(u64 vtime, u64 now, u64 slice_ns, u64 most);
 u64 native_vtime_of_head(u64 vtime, u64 now, u64 slice_ns, s64 waited_ns);
 bool native_steering_is_fixed(const struct nic_steering *s);
 void native_steering_question(struct nic_steering *s);

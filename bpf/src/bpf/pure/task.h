@@ -41,6 +41,7 @@ struct task_ctx {
 	u8 wake;       /* enum wake, until enqueue carries it out: wake.bpf.h */
 	u8 queued_as;  /* its class when it began to wait: wake.bpf.h */
 	bool held_up;  /* it waited long before it last ran: target.bpf.h */
+	bool queued;   /* it began to wait since it last ran, but not to resume: clock.bpf.h */
 
 	/* accessed together on every wake-up (the policy), and when a long-flow thread is placed */
 	struct policy_cache policy; /* policy.bpf.h */
@@ -64,6 +65,7 @@ struct task_ctx {
 	u32 weight_1024ths;  /* its weight among all threads at that time: charge.bpf.h */
 	u32 counted_group;   /* the cgroup in which it is counted as runnable: group.bpf.h */
 	u32 counted_weight;  /* ... and as what; 0: it is not: group.bpf.h */
+	u64 shares_until_ns; /* until then it shares CPUs with others: clock.bpf.h */
 	u32 followed_window; /* the last in which it followed its packets: follow.bpf.h */
 	bool overdue;	     /* it runs although its cgroup is throttled: limit.bpf.h */
 

@@ -29,16 +29,19 @@ static inline u64 vtime_by(u64 vtime, u64 from, u64 to, u64 most)
 	return to + (ahead < -bound ? -bound : ahead > bound ? bound : ahead);
 }
 
+/* A bound that no thread reaches. */
+#define NO_BOUND (1ULL << 62)
+
 /*
  * The virtual time of a thread that begins to wait, by a clock that shows @now. It may catch up by
  * one slice. With more, threads of a CPU that had less time than others in the shard would starve
- * the threads that come later.
+ * the threads that come later. And it waits for others to catch up by @most, at most.
  */
-static inline u64 vtime_limited(u64 vtime, u64 now, u64 slice_ns)
+static inline u64 vtime_limited(u64 vtime, u64 now, u64 slice_ns, u64 most)
 {
-	u64 least = now - slice_ns;
+	s64 ahead = vtime - now, least = -(s64)slice_ns, bound = most;
 
-	return (s64)(vtime - least) < 0 ? least : vtime;
+	return now + (ahead < least ? least : ahead > bound ? bound : ahead);
 }
 
 /*

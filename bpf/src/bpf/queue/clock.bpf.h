@@ -14,9 +14,10 @@
  * clock while only short-flow threads wait there. The lift shrinks then: it does not pay for that
  * later.
  *
- * While threads wait in the shard's queue, only they advance the shard's clock. A thread of little
- * weight with a CPU to itself would drag it along, and what the others are owed would be lost to
- * vtime_limited().
+ * A shard's clock advances to threads that had to wait for a CPU. For others it advances to a slice
+ * ahead of those that share the shard's CPUs, at most: a thread of little weight that has a CPU to
+ * itself, here or in another shard, would drag it along, and what the others are owed would be lost
+ * to vtime_limited(). A thread shares CPUs if it waited for one not long ago.
  */
 #ifndef __STEER_CLOCK_BPF_H
 #define __STEER_CLOCK_BPF_H
@@ -24,22 +25,29 @@
 #include <scx/common.bpf.h>
 #include "ground/cpu.bpf.h"
 #include "ground/settings.bpf.h"
+#include "ground/shards.bpf.h"
 #include "pure/task.h"
 #include "pure/vtime.h"
 #include "pure/weight.h"
+#include "queue/hint.bpf.h"
 
 /* Number of a clock: that of the shard, or this and the number of the CPU. */
 #define CLOCK_CPU MAX_CPUS
 #define NR_CLOCKS (2 * MAX_CPUS)
 _Static_assert(MAX_SHARDS <= CLOCK_CPU, "shards and CPUs share the numbers of clocks");
 
-/* Threads share a shard's CPUs for this long after one waited in the shard's queue. */
-#define SHARED_NS (20 * 1000 * 1000ULL)
+/* A thread that waited for so long shares CPUs, */
+#define SHARE_WAIT_NS (1000 * 1000ULL)
+/* for so long. One of nice 10 that is bound to a CPU makes others wait once in a tenth of this. */
+#define SHARES_NS (1000 * 1000 * 1000ULL)
+/* How often a clock that advances looks which threads do. */
+#define LOOK_NS (1000 * 1000ULL)
 
 static struct clock {
 	u64 vtime;     /* of the thread that is furthest ahead of those that began to run */
 	u64 lift;      /* the shard's clock, less this one; 0 for a shard's own */
-	u64 shared_ns; /* when a thread was last queued here, if this is a shard's clock */
+	u64 looked_ns; /* when it last looked who shares the CPUs, if this is a shard's clock */
+	u64 most;      /* ... and how far it may advance by that */
 } __attribute__((aligned(64))) clocks[NR_CLOCKS];
 
 static __always_inline struct clock *clock_at(u32 number)
@@ -157,29 +165,25 @@ static u64 first_vtime(s32 cpu)
 	return clock_time(CLOCK_CPU | slot(cpu)) - 2 * place_settings.slice_ns;
 }
 
-/* A thread is queued in a shard. */
-static __always_inline void note_shared(u32 shard, u64 now)
-{
-	clock_at(shard)->shared_ns = now;
-}
-
-/* However long @p slept or lacked CPU time, it is behind its clock by one slice at most. */
+/*
+ * However long @p slept or lacked CPU time, it is behind its clock by one slice at most. However
+ * long it had a CPU to itself, it is ahead of a shard's clock by MOST_LAG at most, or by a slice.
+ * (Of a CPU's clock: lift_clock_near.)
+ */
 static void limit_lag(struct task_struct *p, const struct task_ctx *task)
 {
-	u64 vtime;
+	u64 now, vtime, most = NO_BOUND, slice_ns = place_settings.slice_ns;
 
 	if (!task)
 		return;
-	vtime = vtime_limited(p->scx.dsq_vtime, clock_time(task->clock), place_settings.slice_ns);
+	now = clock_time(task->clock);
+	vtime = p->scx.dsq_vtime;
+	/* a division, which most threads do not need */
+	if (task->clock < CLOCK_CPU && time_before(now + slice_ns, vtime))
+		most = most_lag_of(task->weight_1024ths);
+	vtime = vtime_limited(vtime, now, slice_ns, most);
 	if (vtime != p->scx.dsq_vtime)
 		scx_bpf_task_set_dsq_vtime(p, vtime);
-}
-
-/* A thread with @vtime by clock @number begins to run: the clock advances to it. */
-static __always_inline void advance_clock(u32 number, u64 vtime)
-{
-	if (time_before(clock_at(number)->vtime, vtime))
-		clock_at(number)->vtime = vtime;
 }
 
 /* @p, which runs on @state's CPU, has paid for its time until @now. */
@@ -189,18 +193,70 @@ static __always_inline void note_paid(struct cpu_state *state, const struct task
 	state->started_ns = now;
 }
 
-/* Clock @number advances to @vtime, and so does the shard's if no other threads share its CPUs. */
-static void advance_clocks(u32 number, u64 vtime, u64 now)
-{
-	advance_clock(number, vtime);
-	if (number >= CLOCK_CPU && now > clock_at(shard_clock(number))->shared_ns + SHARED_NS)
-		advance_clock(shard_clock(number), lifted(vtime, number));
-}
-
 /* The virtual time of the thread on @state's CPU, which has @ran since it was last charged. */
 static __always_inline u64 running_vtime(const struct cpu_state *state, u64 ran)
 {
 	return state->vtime_ns + vtime_of(ran, weight_of_1024ths(state->weight_1024ths));
+}
+
+/*
+ * How far may the clock of @shard advance? To a slice ahead of the thread that is furthest behind
+ * of those that share its CPUs: they run there, or wait first in its queue. If none does, as far as
+ * it likes. Global, so that the verifier walks it once.
+ */
+__weak __noinline int look_who_shares(u32 shard, u64 now)
+{
+	struct clock *clock = clock_at(shard);
+	u64 most = clock->vtime + NO_BOUND, vtime;
+	struct task_struct *p;
+	s32 cpu;
+
+	/* to the verifier, a global function of a timer may sleep as ops.init may */
+	bpf_rcu_read_lock();
+	p = __COMPAT_scx_bpf_dsq_peek(DSQ_SHARD | shard);
+	if (p)
+		most = p->scx.dsq_vtime;
+	bpf_rcu_read_unlock();
+	bpf_for (cpu, 0, scx_bpf_nr_cpu_ids()) {
+		const struct cpu_state *state = state_of(cpu);
+
+		if (shard_of(cpu) != shard || state->clock != shard || !runs_ours(cpu) ||
+		    now > state->shares_until_ns)
+			continue;
+		vtime = running_vtime(state, now > state->started_ns ? now - state->started_ns : 0);
+		if (time_before(vtime, most))
+			most = vtime;
+	}
+	clock->most = most + place_settings.slice_ns;
+	clock->looked_ns = now;
+	return 0;
+}
+
+/* Clock @number advances to @vtime. */
+static __always_inline void advance_clock(u32 number, u64 vtime)
+{
+	if (time_before(clock_at(number)->vtime, vtime))
+		clock_at(number)->vtime = vtime;
+}
+
+/* The clock of @shard advances to @vtime, or as far as it may. */
+static void advance_shard(u32 shard, u64 vtime, u64 now)
+{
+	struct clock *clock = clock_at(shard);
+
+	if (!time_before(clock->vtime, vtime))
+		return;
+	if (now > clock->looked_ns + LOOK_NS)
+		look_who_shares(shard, now);
+	advance_clock(shard, time_before(clock->most, vtime) ? clock->most : vtime);
+}
+
+/* A thread with @vtime by clock @number runs: that clock advances, and the shard's. */
+static void advance_clocks(u32 number, u64 vtime, u64 now)
+{
+	if (number >= CLOCK_CPU)
+		advance_clock(number, vtime);
+	advance_shard(shard_clock(number), lifted(vtime, number), now);
 }
 
 /* @p begins to run on @state's CPU, or goes on with a new slice since no other thread waits. */
@@ -212,6 +268,24 @@ static void start_slice(struct cpu_state *state, const struct task_struct *p,
 	advance_clocks(number, p->scx.dsq_vtime, now);
 	note_paid(state, p, now);
 	state->clock = number;
+	state->shares_until_ns = task ? task->shares_until_ns : 0;
+}
+
+/* The thread is queued; if it @resumes, it has the CPU again in no time. */
+static __always_inline void note_in_queue(struct task_ctx *task, bool resumes)
+{
+	task->queued = !resumes;
+}
+
+/* @p begins to run. If it has waited, it shares the CPUs that it may use. */
+static void note_waited(const struct task_struct *p, struct task_ctx *task, u64 now)
+{
+	if (task->queued && now > task->queued_ns + SHARE_WAIT_NS) {
+		task->shares_until_ns = now + SHARES_NS;
+		if (task->clock < CLOCK_CPU)
+			advance_clock(task->clock, p->scx.dsq_vtime);
+	}
+	task->queued = false;
 }
 
 #endif /* __STEER_CLOCK_BPF_H */

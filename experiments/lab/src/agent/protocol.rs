@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Lines that come after the reason why a program ended start so: after a panic, and with `-v`.
+const NOISE: [&str; 2] = ["note: run with `RUST_BACKTRACE", "[DEBUG]"];
 /// Version of the protocol. Both sides come from one build, so both must be equal.
 pub(super) const VERSION: u32 = 1;
 /// Port of the agent.
@@ -65,13 +67,12 @@ impl Finished {
         self.code == Some(0)
     }
 
-    /// Its last line of output, for messages. Skips the note about RUST_BACKTRACE, so that a
-    /// panic's message is found.
+    /// Its last line of output, for messages. Skips what comes after the reason that it ended.
     pub fn last_words(&self) -> &str {
         let lines = self.stderr.lines().rev().chain(self.stdout.lines().rev());
         lines
             .map(str::trim)
-            .find(|line| !line.is_empty() && !line.starts_with("note: run with `RUST_BACKTRACE"))
+            .find(|line| !line.is_empty() && !NOISE.iter().any(|noise| line.starts_with(noise)))
             .unwrap_or("it printed nothing")
     }
 }
