@@ -17,7 +17,8 @@ fn carried(ahead: i64, from: u64, to: u64) -> i64 {
 /// How far ahead of the clock `now` a thread stands when it begins to wait that was `ahead` of it.
 fn awake(ahead: i64, now: u64) -> i64 {
     // SAFETY: no pointer is passed.
-    let vtime = unsafe { native_vtime_limited(now.wrapping_add_signed(ahead), now, SLICE, MOST.into()) };
+    let vtime =
+        unsafe { native_vtime_limited(now.wrapping_add_signed(ahead), now, SLICE, MOST.into()) };
     vtime.wrapping_sub(now).cast_signed()
 }
 
