@@ -105,7 +105,7 @@ impl Record {
             Compared {
                 line: format!("{metric}: {ratio:.3}{shown} of what is on record{ratios}"),
                 below: is_below(ratio, 1.0 - LOSS),
-                chance: interval.is_some_and(|it| it.hi >= 1.0),
+                chance: interval.is_some_and(|it| it.hi >= 1.0 - LOSS),
             }
         });
         let shares = SHARES.into_iter().map(|metric| {
@@ -128,7 +128,7 @@ pub(super) struct Compared {
     pub(super) line: String,
     /// It lost more than it may.
     pub(super) below: bool,
-    /// It may be no loss: the seeds differ too much.
+    /// It may have lost less: the seeds differ too much.
     chance: bool,
 }
 
@@ -242,6 +242,9 @@ mod tests {
 
     #[test]
     fn a_loss_that_may_be_chance_asks_for_more_seeds() {
+        // a build of other programs moved all seeds of the default by 2.7 %
+        let moved = figures(&[1.065, 1.08, 1.065, 1.08], 1.0);
+        assert!(below(&moved).len() == 4 && worse(&moved).is_empty());
         let mut few = figures(&[1.0, 1.12], 1.0);
         assert!(below(&few).len() == 4 && worse(&few).is_empty());
         few.add(figures(&[1.07, 1.08], 1.0));
