@@ -4,7 +4,7 @@
 PACKAGES := chromium clang-22 clang-format-22 llvm-22 pkg-config libelf-dev zlib1g-dev libhwloc-dev \
 	libudev-dev busybox-static cpio ethtool iperf3 iproute2 linux-perf qemu-system-x86 tcc \
 	util-linux xz-utils
-# what building the emulator of the priced lab needs beyond PACKAGES
+# what building our emulator needs beyond PACKAGES
 EMULATOR := libglib2.0-dev ninja-build patch python3-venv
 # what `make packages` and its checks need beyond PACKAGES
 PACKAGING := binutils debian-archive-keyring lintian lowdown man-db mmdebstrap python3-venv rpm rpmlint
@@ -102,7 +102,7 @@ packages-guest: packages build
 setup:
 	@experiments/lab/setup.sh $(PACKAGES)
 
-# what building the emulator of the priced lab needs
+# what building our emulator needs
 priced-setup: setup
 	@experiments/lab/setup.sh $(PACKAGES) $(EMULATOR)
 

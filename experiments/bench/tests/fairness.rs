@@ -3,13 +3,14 @@
 //! STEER_LAB=1.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+#[allow(dead_code, reason = "run in the project's folder, it finds kernels and QEMU by itself")]
 mod guests;
 
 use std::process::Command;
 
 use serde_json::Value;
 
-use guests::{KERNELS, QEMU, lab};
+use guests::lab;
 
 /// Weight of a thread of nice 5 over that of nice 0 (sched_prio_to_weight, kernel/sched/core.c).
 const NICE: f64 = 335.0 / 1024.0;
@@ -31,8 +32,7 @@ fn time_goes_by_weight_and_nobody_starves() {
     }
     let output = Command::new(env!("CARGO_BIN_EXE_steer-bench"))
         .args(["det", "--workload", "overload", "--json"])
-        .args(["--kernel-cache", KERNELS])
-        .env(QEMU.0, QEMU.1)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -23,6 +23,7 @@ use steer_ground::text::hex;
 use steer_ground::tool;
 use steer_ground::word::Word;
 use steer_lab::SCX_STEER;
+use steer_lab::built::Turn;
 use steer_lab::console::Console;
 use steer_lab::emulator::Emulator;
 use steer_lab::initramfs;
@@ -34,18 +35,32 @@ use steer_lab::shape::{Nics, Shape};
 /// Runs took 25 to 60 s on an idle machine, and 260 s on a busy one.
 const LONGEST: Duration = Duration::from_secs(900);
 
+/// How often it is seen whether a guest has ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Whether this machine lets a guest run.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Host {
+    /// Whenever the machine has a CPU for it.
+    AsItIs,
+    /// Half of that time, in small parts: as on a machine with other work.
+    Busy,
+}
+
 /// The script that `init` runs in such a guest.
 const SCRIPT: initramfs::Script<'static> = ("det.sh", include_str!("../det.sh"));
 
 /// What all runs of one command share.
 #[derive(Debug)]
 pub(super) struct Packed {
+    emulator: Emulator,
     kernel: Kernel,
     initramfs: OwnedFd,
     /// Hex SHA-256 of the initramfs.
     sha256: String,
     shape: Shape,
     node_mib: u32,
+    kernel_words: String,
     workload: Workload,
     cpus: Option<CpuList>,
     scheduler: String,
@@ -77,15 +92,18 @@ impl Packed {
             "--watchers ask scx_steer: leave out --scheduler {}",
             options.scheduler
         );
+        let (emulator, _) = Emulator::build(&Turn::wait()?, progress)?;
         let kernel = options.guest.source.get(&options.guest.kernel, progress)?;
         let initramfs = initramfs::pack(&kernel, &programs, &[SCRIPT])?;
         let digest = Sha256::digest(content(initramfs.try_clone()?)?);
         Ok(Self {
+            emulator,
             kernel,
             initramfs,
             sha256: hex(&digest),
             shape: options.guest.shape,
             node_mib: options.guest.node_memory,
+            kernel_words: options.guest.kernel_words.clone(),
             workload: options.workload,
             cpus: options.cpus.clone(),
             scheduler: options.scheduler.clone(),
@@ -99,11 +117,11 @@ impl Packed {
     /// # Errors
     /// When something fails in the guest, or it does not end. The error quotes the end of its
     /// console.
-    pub(super) fn run(&self, seed: u32, progress: &Progress) -> Result<Counted> {
+    pub(super) fn run(&self, seed: u32, host: Host, progress: &Progress) -> Result<Counted> {
         let workload = self.workload.word();
         progress.step(format!("{workload}, seed {seed}, {}", self.scheduler));
         let console = Console::default();
-        let said = self.said(seed, &console)?;
+        let said = self.said(seed, host, &console)?;
         said.lines().for_each(|line| console.push(line.trim_end()));
         let mut parts = parts::split(&said).with_context(|| {
             format!("the guest ended before its script did; {}", console.tail())
@@ -117,7 +135,7 @@ impl Packed {
             seed,
             scheduler: self.scheduler.clone(),
             kernel: self.kernel.release.clone(),
-            qemu: Emulator::find()?.version,
+            qemu: self.emulator.version.clone(),
             programs: self.sha256.clone(),
             reports: self.reports(&mut parts)?,
             counters: parts,
@@ -125,7 +143,7 @@ impl Packed {
     }
 
     /// The output on the guest's serial console until it ends.
-    fn said(&self, seed: u32, console: &Console) -> Result<String> {
+    fn said(&self, seed: u32, host: Host, console: &Console) -> Result<String> {
         let serial = rustix::fs::memfd_create("console", MemfdFlags::CLOEXEC)
             .context("making a file for the guest's console")?;
         let watchers: Vec<_> = self.watchers.iter().map(|watcher| watcher.word()).collect();
@@ -144,15 +162,18 @@ impl Packed {
             node_mib: self.node_mib,
             nics: Nics::LastNode,
             devices: "",
-            kernel_words: "",
-            tier: Tier::Deterministic(&serial),
+            kernel_words: &self.kernel_words,
+            tier: Tier::Deterministic { emulator: &self.emulator, console: &serial },
             mode: &mode,
         };
         let mut qemu = machine.start(console)?;
         let deadline = Instant::now() + LONGEST;
         while !qemu.ended()? {
             ensure!(Instant::now() < deadline, "the guest did not end within {LONGEST:?}");
-            thread::sleep(Duration::from_millis(200));
+            thread::sleep(LOOK);
+            if matches!(host, Host::Busy) {
+                qemu.hold_up(LOOK)?;
+            }
         }
         Ok(String::from_utf8_lossy(&content(serial)?).into_owned())
     }

@@ -1,14 +1,20 @@
 //! Finds the QEMU that the lab runs on: 10 or later. Older versions run kernel code that was just
 //! patched (a tracepoint, a static key) from stale translations, and a busy guest dies of `Oops:
 //! int3` within minutes. `experiments/lab/setup.sh` unpacks a new version beside the installed one.
+//!
+//! Guests whose runs repeat need our own build: Debian's source with a patch
+//! (`experiments/lab/emulator`).
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use steer_ground::progress::Progress;
 use steer_ground::tool;
+
+use super::built::{Built, Part, Turn};
 
 /// The installed QEMU.
 const INSTALLED: &str = "qemu-system-x86_64";
@@ -18,6 +24,11 @@ const UNPACKED: (&str, &str) = ("STEER_LAB_QEMU", "target/lab/qemu");
 const FIRMWARE: &str = "/usr/share/seabios";
 /// The first version on which a busy guest survives.
 const OLDEST: u32 = 10;
+
+/// Folder of the patch and of the script that builds QEMU with it.
+const SOURCES: &str = "experiments/lab/emulator";
+/// The version whose source the script patches.
+const PATCHED: &str = "version 10.0.2";
 
 /// A QEMU of the right version.
 #[derive(Debug, Clone)]
@@ -50,11 +61,29 @@ impl Emulator {
         Ok(found)
     }
 
-    /// One that has no firmware of its own: it gets that of the unpacked packages.
+    /// Our own build, and what it is made of. It is built if the patch has changed.
     ///
     /// # Errors
-    /// When it does not run.
-    pub fn built(program: PathBuf) -> Result<Self> {
+    /// Names what is not installed, or the step that failed.
+    pub fn build(turn: &Turn, progress: &Progress) -> Result<(Self, Built)> {
+        let part = Part { sources: SOURCES, files: &[INSTALLED], also: "" };
+        let built = part.get(turn, |out| {
+            progress.step("building the emulator, once: 200 s of CPU");
+            let script = Path::new(SOURCES).join("build.sh");
+            tool::output(Command::new(script).arg(out), "emulator/build.sh").map(drop)
+        })?;
+        let emulator = Self::built(built.folder.join(INSTALLED))?;
+        ensure!(
+            emulator.version.contains(PATCHED),
+            "the emulator in {} says {:?}, not {PATCHED}: remove that folder to build it again",
+            built.folder.display(),
+            emulator.version
+        );
+        Ok((emulator, built))
+    }
+
+    /// One that has no firmware of its own: it gets that of the unpacked packages.
+    fn built(program: PathBuf) -> Result<Self> {
         Self::at(program, vec![unpacked().join("usr/share/qemu"), FIRMWARE.into()])
     }
 

@@ -1,6 +1,7 @@
 //! The virtual lab: kernels, the emulator, guests, their network, and programs in them.
 
 pub mod agent;
+pub mod built;
 pub mod console;
 pub mod emulator;
 pub mod facts;

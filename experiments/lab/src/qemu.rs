@@ -5,8 +5,10 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::console::Console;
 use super::emulator::Emulator;
@@ -36,9 +38,14 @@ pub enum Tier<'a> {
     /// Real time, each NIC on a tap: traffic comes from this machine.
     Live(&'a Net),
     /// A clock that counts instructions, and two NICs on a hub inside QEMU: runs repeat exactly.
-    /// The serial console goes to this file. It must be a regular file: a full pipe would delay the
-    /// guest's UART, and runs would no longer be equal.
-    Deterministic(&'a OwnedFd),
+    Deterministic {
+        /// Our own build. In Debian's, TLBs grow and shrink by this machine's time, and now and
+        /// then the guest can tell: runs of a busy machine differ.
+        emulator: &'a Emulator,
+        /// Where the serial console goes. It must be a regular file: a full pipe would delay the
+        /// guest's UART, and runs would no longer be equal.
+        console: &'a OwnedFd,
+    },
 }
 
 impl Tier<'_> {
@@ -52,18 +59,7 @@ impl Tier<'_> {
                 }
                 arguments
             }
-            // Serial output only: even the end of standard input is an event from outside. -seed:
-            // otherwise QEMU gives the kernel a random number at boot. tb-size (MiB): otherwise
-            // this machine's memory decides when translations are dropped.
-            Self::Deterministic(console) => words(&format!(
-                "-accel tcg,thread=single,tb-size=512 -icount shift={CLOCK_SHIFT},sleep=off -seed 1 \
-                 -chardev file,id=console,path=/proc/self/fd/{} -serial chardev:console \
-                 -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed \
-                 -netdev hubport,id=net0,hubid=0 -netdev hubport,id=net1,hubid=0 \
-                 -device virtio-net-pci,netdev=net0,bus=nicport0,ioeventfd=off,tx=timer,romfile= \
-                 -device virtio-net-pci,netdev=net1,bus=pcie.0,ioeventfd=off,tx=timer,romfile=",
-                console.as_raw_fd()
-            )),
+            Self::Deterministic { console, .. } => counting_clock(console.as_raw_fd()),
         }
     }
 
@@ -73,9 +69,24 @@ impl Tier<'_> {
             Self::Live(net) => {
                 format!("thash_entries={TCP_BUCKETS} {}", net::kernel_words(net.cables()))
             }
-            Self::Deterministic(_) => "nokaslr norandmaps random.trust_cpu=off".to_owned(),
+            Self::Deterministic { .. } => "nokaslr norandmaps random.trust_cpu=off".to_owned(),
         }
     }
+}
+
+/// A clock that counts instructions, two NICs that are connected with each other, and nothing else.
+fn counting_clock(console: RawFd) -> Vec<String> {
+    // Serial output only: even the end of standard input is an event from outside. -seed: otherwise
+    // QEMU gives the kernel a random number at boot. tb-size (MiB): otherwise this machine's memory
+    // decides when translations are dropped.
+    words(&format!(
+        "-accel tcg,thread=single,tb-size=512 -icount shift={CLOCK_SHIFT},sleep=off -seed 1 \
+         -chardev file,id=console,path=/proc/self/fd/{console} -serial chardev:console \
+         -rtc base=2026-01-01,clock=vm -cpu max,-rdrand,-rdseed \
+         -netdev hubport,id=net0,hubid=0 -netdev hubport,id=net1,hubid=0 \
+         -device virtio-net-pci,netdev=net0,bus=nicport0,ioeventfd=off,tx=timer,romfile= \
+         -device virtio-net-pci,netdev=net1,bus=pcie.0,ioeventfd=off,tx=timer,romfile="
+    ))
 }
 
 /// Arguments for a NIC whose queues are the queues of a tap, given as descriptors.
@@ -140,7 +151,10 @@ impl Machine<'_> {
     }
 
     fn command(&self) -> Result<Command> {
-        let mut command = Emulator::find()?.command();
+        let mut command = match self.tier {
+            Tier::Live(_) => Emulator::find()?.command(),
+            Tier::Deterministic { emulator, .. } => emulator.command(),
+        };
         command.args(self.arguments());
         tool::die_with_us(&mut command);
         tool::inherit(&mut command, std::slice::from_ref(self.initramfs));
@@ -150,7 +164,7 @@ impl Machine<'_> {
                     tool::inherit(&mut command, queues);
                 }
             }
-            Tier::Deterministic(console) => {
+            Tier::Deterministic { console, .. } => {
                 tool::inherit(&mut command, std::slice::from_ref(*console));
             }
         }
@@ -199,6 +213,17 @@ impl Qemu {
         Ok(self.child.try_wait().context("waiting for QEMU")?.is_some())
     }
 
+    /// Stops it for a while, as a busy machine does.
+    ///
+    /// # Errors
+    /// When it cannot be stopped.
+    pub fn hold_up(&self, how_long: Duration) -> Result<()> {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::STOP).context("stopping QEMU")?;
+        thread::sleep(how_long);
+        kill_process(pid, Signal::CONT).context("letting QEMU go on")
+    }
+
     /// Whether it was killed by a signal, as after a failed assertion.
     pub(crate) fn crashed(&mut self) -> Result<bool> {
         let status = self.child.try_wait().context("waiting for QEMU")?;
@@ -218,10 +243,8 @@ mod tests {
 
     #[test]
     fn the_deterministic_tier_has_no_way_in_from_outside() {
-        let console = OwnedFd::from(tempfile::tempfile().unwrap());
-        let arguments = Tier::Deterministic(&console).arguments();
-        let descriptor = format!("/fd/{}", console.as_raw_fd());
-        insta::assert_snapshot!(arguments.join("\n").replace(&descriptor, "/fd/N"));
+        let arguments = counting_clock(9);
+        insta::assert_snapshot!(arguments.join("\n"));
         assert!(!arguments.iter().any(|word| word.contains("tap") || word.contains("user")));
     }
 }

@@ -39,7 +39,7 @@ const MOST_MIB: usize = 2816;
 /// CPUs that the model can hold (`plugin/priced.h`).
 const MOST_CPUS: usize = 32;
 
-/// How the wire chooses the queue that receives a frame (`emulator/wire.c`).
+/// How the wire chooses the queue that receives a frame (`experiments/lab/emulator/wire.c`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wire {
     /// The queue that last sent the flow.

@@ -27,7 +27,8 @@ pub(crate) struct DetArgs {
 #[derive(Debug, Subcommand)]
 enum DetCommand {
     /// Run one seed several times and compare every counter. Then run another seed, which must
-    /// differ. The machine must do nothing else: if QEMU waits for a CPU, runs may differ.
+    /// differ. From the second time on, the guest is stopped half of the time: what else this
+    /// machine does must not matter.
     Selftest(SelftestArgs),
 }
 

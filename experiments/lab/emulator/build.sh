@@ -1,9 +1,10 @@
 #!/bin/sh
-# Builds the priced lab's emulator: QEMU from its Debian source package, with turns.c (a plugin owns
-# the clock), branch.c (copies of a running emulator), wire.c (NICs with several queues in virtual
-# time) and a small patch that calls them.
-# The program and the header for plugins go to the folder that is named. `steer-bench priced` calls
-# this when something here has changed.
+# Builds the emulator of guests whose runs repeat: QEMU from its Debian source package. For the priced
+# tier it gets turns.c (a plugin owns the clock), branch.c (copies of a running emulator), wire.c (NICs
+# with several queues in virtual time) and a small patch that calls them. For both and the
+# deterministic tier, the patch keeps the host's time out of the size of TLBs.
+# The program and the header for plugins go to the folder that is named. `steer-bench priced` and
+# `steer-bench det` call this when something here has changed.
 #
 # Nothing is installed but what the caller names for `make priced-setup`: meson is too old in Debian 12, so
 # the backport is unpacked for the build.
