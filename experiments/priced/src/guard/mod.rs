@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use steer_lab::SCX_STEER;
 
 use crate::ab::{self, AbOptions};
-use record::{Compared, Figures, Record};
+use record::{CONTROL, Compared, Figures, Record};
 
 /// A kind of traffic.
 #[derive(Debug, Clone)]
@@ -29,8 +29,9 @@ pub struct GuardOptions {
     pub record: bool,
 }
 
-/// Measures, compares and prints. If figures of a case look worse, measures as many seeds again: a
-/// change of any program moves each of them by chance.
+/// Measures, compares and prints. If figures of a case look worse, measures as many seeds again, and
+/// pinning by hand: a change of any program moves each seed by chance, and sometimes all seeds, of
+/// pinned threads too.
 ///
 /// # Errors
 /// When a sample fails, when there is no record for this model, or when figures are worse than on
@@ -67,27 +68,45 @@ fn record(cases: &[Case]) -> Result<()> {
 
 impl Case {
     fn compare(&self, record: &Record) -> Result<Vec<Compared>> {
-        let mut own = self.ab.clone();
-        // The others do not depend on what is guarded, and vary more: the default's by a tenth.
-        own.arms.retain(|arm| arm.name == SCX_STEER);
         let mut figures = Figures::default();
-        let mut measure = |own: &AbOptions| {
-            let result = ab::run_in(own, self.command.clone(), |it| record.check(it))?;
-            figures.add(Figures::of(&result));
-            let compared = record.compare(self.name, &figures);
-            println!("{}:", self.name);
-            for it in &compared {
-                println!("  {}", it.line);
-            }
-            Ok::<_, anyhow::Error>(compared)
-        };
-        let compared = measure(&own)?;
+        self.measure(SCX_STEER, false, record, &mut figures)?;
+        let compared = self.say(record, &figures);
         if !compared.iter().any(|it| it.below) {
             return Ok(compared);
         }
-        println!("That may be chance: as many seeds again.");
-        own.first_seed += own.seeds;
-        own.out = own.out.join("again");
-        measure(&own)
+        println!("That may be chance: as many seeds again, and pinning by hand.");
+        for (arm, again) in [(SCX_STEER, true), (CONTROL, false), (CONTROL, true)] {
+            self.measure(arm, again, record, &mut figures)?;
+        }
+        Ok(self.say(record, &figures))
+    }
+
+    /// Measures one arm; `again` with further seeds.
+    fn measure(
+        &self,
+        arm: &str,
+        again: bool,
+        record: &Record,
+        figures: &mut Figures,
+    ) -> Result<()> {
+        let mut own = self.ab.clone();
+        own.arms.retain(|it| it.name == arm);
+        own.out = own.out.join(arm);
+        if again {
+            own.first_seed += own.seeds;
+            own.out = own.out.join("again");
+        }
+        let result = ab::run_in(&own, self.command.clone(), |it| record.check(it))?;
+        figures.add(Figures::of(&result));
+        Ok(())
+    }
+
+    fn say(&self, record: &Record, figures: &Figures) -> Vec<Compared> {
+        let compared = record.compare(self.name, figures);
+        println!("{}:", self.name);
+        for it in &compared {
+            println!("  {}", it.line);
+        }
+        compared
     }
 }
