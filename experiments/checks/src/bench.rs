@@ -132,9 +132,7 @@ impl Bench {
         let limit = 2 * RESTART + Duration::from_secs(seconds.into());
         let done = self.guest.link.run(&command, limit)?;
         ensure!(done.success(), "{}", done.last_words());
-        let report: GroupsReport =
-            serde_json::from_str(&done.stdout).context("reading what the threads got")?;
-        report.groups.try_into().ok().context("contend reported other groups")
+        groups_of(&done.stdout)
     }
 
     /// Runs a shell script in the guest, and returns what it printed.
@@ -143,6 +141,13 @@ impl Bench {
         ensure!(done.success(), "{}", done.last_words());
         Ok(done.stdout)
     }
+}
+
+/// Reads what `steer-bench contend` printed.
+pub(super) fn groups_of<const N: usize>(report: &str) -> Result<[GroupReport; N]> {
+    let report: GroupsReport =
+        serde_json::from_str(report).context("reading what the threads got")?;
+    report.groups.try_into().ok().context("contend reported other groups")
 }
 
 /// Checks that a client moved something of both kinds.

@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::bench::{Bench, RESTART};
+use super::bench::{Bench, RESTART, groups_of};
 use steer_scenario::scheduler;
-use steer_traffic::contend::{GroupReport, GroupsReport};
+use steer_traffic::contend::GroupReport;
 
 /// A limit may be exceeded by this part of it,
 const LIMIT: f64 = 1.05;
@@ -26,10 +26,10 @@ pub(super) fn weight(bench: &mut Bench) -> Result<()> {
     bench.in_force()
 }
 
-/// Two threads may use both CPUs of a cache, a third of weight 110 (nice 10) only one of them. By
-/// weight it gets 110 of 2158. The kernel's own scheduler gives it three times as much.
+/// Two threads that may use both CPUs of a cache, and a third of weight 110 that may use one.
 const BESIDE_BOUND: [&str; 2] = ["wide cpus=2-3 threads=2", "bound cpus=2 nice=10"];
 
+/// By weight the third gets 110 of 2158. The kernel's own scheduler gives it three times as much.
 pub(super) fn bound(bench: &mut Bench) -> Result<()> {
     let groups = bench.contend(5, &[], BESIDE_BOUND)?;
     by_weight(bench, &groups)
@@ -44,13 +44,11 @@ pub(super) fn stray(bench: &mut Bench) -> Result<()> {
          while sleep 0.2; do taskset -p 4 $stray; taskset -p f $stray; done > /dev/null & mover=$!; \
          steer-bench contend --duration 5 --group '{wide}' --group '{bound}'; kill $mover $stray"
     ))?;
-    let report: GroupsReport = serde_json::from_str(&said).context("what the threads got")?;
-    by_weight(bench, &report.groups)
+    by_weight(bench, &groups_of(&said)?)
 }
 
 /// Checks that the bound thread got what its weight asks for.
-fn by_weight(bench: &mut Bench, groups: &[GroupReport]) -> Result<()> {
-    let [wide, bound] = groups else { bail!("{} groups instead of two", groups.len()) };
+fn by_weight(bench: &mut Bench, [wide, bound]: &[GroupReport; 2]) -> Result<()> {
     let share = bound.cpu_s / (wide.cpu_s + bound.cpu_s);
     let had = format!("{share:.3} of two CPUs, {:.2} s beside {:.2} s", bound.cpu_s, wide.cpu_s);
     bench.figures = format!(": nice 10 had {had} of nice 0");
