@@ -329,7 +329,9 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_worse() {
-        let mut without = alone(&[1.1; 2], 1.0);
+        let mut without = figures(&[1.1; 2], 1.0);
+        without.0[CONTROL].clear();
+        assert!(worse(&without).is_empty(), "the control is not compared");
         without.0[SCX_STEER]["rpcs_per_cpu_second"].clear();
         let lost = worse(&without);
         assert!(lost.len() == 1 && lost[0].contains("rpcs_per_cpu_second"), "{lost:?}");
