@@ -95,10 +95,9 @@ impl<'obj> LoadedObserver<'obj> {
         let bss = skel.maps.bss_data.as_mut().context("the object has no .bss")?;
         plan.fill_cpus(&mut bss.cpu_plan);
 
-        // started by hand: not every kernel can trace functions
-        let backlog = &mut skel.progs.observe_backlog;
-        backlog.set_autoload(time == CpuTime::Traced && probe::can_trace(c"tcp_add_backlog"));
-        backlog.set_autoattach(false);
+        if time == CpuTime::Traced {
+            probe::load_if_traceable(&mut skel.progs.observe_backlog);
+        }
         let mut sampled = Vec::new();
         if time == CpuTime::Sampled {
             skel.progs.sample.set_autoload(true);
@@ -124,8 +123,7 @@ impl<'obj> LoadedObserver<'obj> {
         let progs = &self.skel.progs;
         let mut links = sampling::start(&progs.sample, self.sampled.iter().copied())?;
         // without, softirq time for such segments is divided as the rest of its CPU's
-        let backlog = &progs.observe_backlog;
-        links.extend(if backlog.autoload() { backlog.attach().ok() } else { None });
+        links.extend(probe::attach_if_loaded(&progs.observe_backlog));
         let traced = self.sampled.is_empty();
         let stamps = traced.then(Stamps::on).transpose().context("having packets stamped")?;
         Ok(Observer { skel: self.skel, traced, _links: links, _stamps: stamps })

@@ -1,23 +1,40 @@
 //! What this kernel's BPF can do, and whether it may be asked.
 
 use std::{
-    ffi::CStr,
+    ffi::{CStr, CString},
     os::fd::{FromRawFd, OwnedFd},
     ptr,
 };
 
-use libbpf_rs::libbpf_sys::{
-    BPF_MAP_TYPE_ARRAY, BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, bpf_insn, bpf_map_create,
-    bpf_prog_load, bpf_prog_load_opts, libbpf_find_vmlinux_btf_id,
+use libbpf_rs::{
+    Link, OpenProgramMut, ProgramMut,
+    libbpf_sys::{
+        BPF_MAP_TYPE_ARRAY, BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, bpf_insn, bpf_map_create,
+        bpf_prog_load, bpf_prog_load_opts, libbpf_find_vmlinux_btf_id,
+    },
 };
 
 /// `BPF_ALU64 | BPF_MOV | BPF_K` and `BPF_JMP | BPF_EXIT` (include/uapi/linux/bpf.h).
 const MOVE: u8 = 0xb7;
 const EXIT: u8 = 0x95;
 
+/// Lets a program of a section `fentry/FUNCTION` be loaded if this kernel can trace the function.
+/// [`attach_if_loaded`] attaches it.
+pub(crate) fn load_if_traceable(program: &mut OpenProgramMut<'_>) {
+    let section = program.section().to_string_lossy();
+    let function = section.strip_prefix("fentry/").and_then(|name| CString::new(name).ok());
+    program.set_autoload(function.is_some_and(|function| can_trace(&function)));
+    program.set_autoattach(false);
+}
+
+/// Attaches a program that may not have been loaded. Some kernels load it and cannot attach it.
+pub(crate) fn attach_if_loaded(program: &ProgramMut<'_>) -> Option<Link> {
+    program.autoload().then(|| program.attach().ok()).flatten()
+}
+
 /// Whether a program can be put at the entry of this kernel function. Some kernels have no function
 /// tracer. Tries it: loads a program that does nothing.
-pub(crate) fn can_trace(function: &CStr) -> bool {
+fn can_trace(function: &CStr) -> bool {
     // SAFETY: it only reads the name.
     let id = unsafe { libbpf_find_vmlinux_btf_id(function.as_ptr(), BPF_TRACE_FENTRY) };
     let Ok(attach_btf_id) = u32::try_from(id) else { return false };

@@ -23,7 +23,7 @@ use crate::{
     intf,
     limits::{self, Limit},
     origins::OriginMaps,
-    swap,
+    probe, swap,
 };
 
 #[allow(
@@ -90,6 +90,7 @@ pub struct Scheduler<'obj> {
     pub(crate) cgroups: Option<MapHandle>,
     pub(crate) events: CgroupEvents,
     link: Option<Link>,
+    _polls: [Option<Link>; 2],
 }
 
 impl<'obj> Scheduler<'obj> {
@@ -127,7 +128,9 @@ impl<'obj> Scheduler<'obj> {
         fill_origins(&skel, &plan.origins)?;
         let events = CgroupEvents::from(&skel.maps.cgroup_events)?;
         let link = scx_ops_attach!(skel, steer_ops)?;
-        Ok(Self { skel, cgroups: None, events, link: Some(link) })
+        let polls = [&skel.progs.telemetry_polls, &skel.progs.telemetry_ring_polls];
+        let _polls = polls.map(probe::attach_if_loaded);
+        Ok(Self { skel, cgroups: None, events, link: Some(link), _polls })
     }
 
     /// The kernel's count of CPUs that came or went. The kernel refuses a scheduler that brings
@@ -287,6 +290,8 @@ fn fit_to_kernel(skel: &mut OpenSteerSkel<'_>) -> Result<()> {
         ops.cpu_release = std::ptr::null_mut();
         skel.progs.cpu_taken.set_autoload(true);
     }
+    probe::load_if_traceable(&mut skel.progs.telemetry_polls);
+    probe::load_if_traceable(&mut skel.progs.telemetry_ring_polls);
     let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
     rodata.local_may_strand = !anywhere;
     for cpu in nohz_full_cpus()? {

@@ -21,7 +21,7 @@ fn an_unreachable_server_is_one_clear_error() {
     let stderr = stderr(&output);
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
     assert!(stderr.contains("cannot connect long flow 0 to 127.0.0.1"), "{stderr}");
-    assert!(stderr.contains("is `steer-bench server` running there?"), "{stderr}");
+    assert!(stderr.contains("is the server running there?"), "{stderr}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod contracts;
 mod fairness;
 mod follow;
 mod life;
+mod partition;
 mod policy;
 mod served;
 mod situation;
@@ -118,13 +119,14 @@ const LIFE: [Check; 6] = [
     ("it outlives its NIC", life::nic_disappears),
 ];
 
-const PLACES: [Check; 3] = [
+const PLACES: [Check; 4] = [
     ("short-flow threads follow their packets to free CPUs", follow::short_flows),
+    ("threads that poll the NIC run near it, and teach nothing of it", follow::polling),
     ("a server declared long is placed as one, its twin is not", policy::declared_class),
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
 ];
 
-const QUIET: [Check; 16] = [
+const QUIET: [Check; 17] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
@@ -138,6 +140,7 @@ const QUIET: [Check; 16] = [
     ("a real-time hog starves nobody", contracts::real_time),
     ("a real-time thread takes an idle CPU alone", contracts::real_time_wakes),
     ("a busy CPU asks for speed", contracts::speed),
+    ("an isolated partition's CPU is its cgroup's alone", partition::isolated),
     ("an exclusive pool is its cgroup's alone", policy::exclusive_pool),
     ("a thread bound to exclusive CPUs does not starve", policy::locked_in),
     ("a bad policy keeps the old one in force", policy::bad_policy),

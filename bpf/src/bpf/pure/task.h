@@ -70,6 +70,7 @@ struct task_ctx {
 	bool overdue;	     /* it runs although its cgroup is throttled: limit.bpf.h */
 
 	/* accessed when sockets move data */
+	u64 polled_ns; /* when it last polled a NIC, or 0: telemetry.bpf.h */
 	u64 burst_bytes[KEPT_BURSTS]; /* of its last bursts: telemetry.bpf.h */
 	u32 newest_burst; /* index of the last one; counts on without end: telemetry.bpf.h */
 };

@@ -40,12 +40,18 @@ static u64 last_arrival(struct sock *sk, u8 direction, u64 now)
 	return age_ns < now ? now - age_ns : 0;
 }
 
+/* For how long a thread that polled a NIC is taken to go on so. */
+#define POLLS_NS PATIENCE_NS
+
 /*
- * Does whoever reads from @sk poll the NIC itself (SO_BUSY_POLL, net.core.busy_read)? Then packets
- * arrive wherever that thread runs, which tells nothing of the NIC.
+ * Does the thread, which reads from @sk, poll the NIC itself? Then packets arrive wherever it runs,
+ * which tells nothing of the NIC. The socket tells it too (SO_BUSY_POLL, net.core.busy_read), for
+ * kernels that cannot trace functions.
  */
-static __always_inline bool is_polled(const struct sock *sk)
+static __always_inline bool polls_nic(const struct task_ctx *task, const struct sock *sk, u64 now)
 {
+	if (task->polled_ns && now < task->polled_ns + POLLS_NS)
+		return true;
 	/* absent without CONFIG_NET_RX_BUSY_POLL */
 	return bpf_core_field_exists(sk->sk_ll_usec) && sk->sk_ll_usec;
 }
@@ -108,7 +114,7 @@ static int record_traffic(struct sock *sk, int ret, u8 direction)
 		if (t.softirq_cpu != t.softirq_before)
 			bytes = t.bytes;
 		home_vote(&task->home, t.softirq_cpu, t.softirq_before, t.nic, bytes, now);
-		if (is_polled(sk))
+		if (polls_nic(task, sk, now))
 			assume_they_follow(task, now);
 		else if (tells_of_steering(task, sk, direction, &t))
 			learn_steering(task, t.nic, t.softirq_cpu, now);
@@ -126,6 +132,31 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(telemetry_send, struct sock *sk, int ret, int flags)
 {
 	return record_traffic(sk, ret, DIR_SEND);
+}
+
+/*
+ * This thread polls a NIC: for a socket, for an epoll (net.core.busy_poll, EPIOCSPARAMS), or for
+ * io_uring.
+ */
+static int note_polls(void)
+{
+	struct task_ctx *task = ctx_of(bpf_get_current_task_btf());
+
+	if (task)
+		task->polled_ns = clock_now();
+	return 0;
+}
+
+SEC("?fentry/napi_busy_loop")
+int BPF_PROG(telemetry_polls)
+{
+	return note_polls();
+}
+
+SEC("?fentry/napi_busy_loop_rcu")
+int BPF_PROG(telemetry_ring_polls)
+{
+	return note_polls();
 }
 
 #endif /* __STEER_TELEMETRY_BPF_H */

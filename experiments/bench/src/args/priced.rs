@@ -31,9 +31,17 @@ pub(crate) enum PricedCommand {
     Ab(Box<PricedAbArgs>),
     /// Tell in which functions of the kernel and the scheduler the CPUs' time goes, under each arm,
     /// and how much of it they wait for memory: the flags of `priced ab`. Takes longer than that.
+    #[command(after_help = "\
+Examples:
+  steer-bench priced profile --arms default,scx_steer --steering auto --no-hogs
+  steer-bench priced profile --queues 1 --cpus 2    # what fills the CPU of the only queue")]
     Profile(Box<ProfileArgs>),
     /// Time how soon the thread of a new long flow runs near the NIC under each arm, by the guest's
     /// clock, and count its moves after that: the flags of `priced ab`.
+    #[command(after_help = "\
+Examples:
+  steer-bench priced adapt
+  steer-bench priced adapt --arms scx_steer --steering auto,hash --duration 0.5")]
     Adapt(Box<PricedAbArgs>),
     /// Compare short runs of scx_steer, at fixed rates and with one saturated queue, with the record
     /// in experiments/priced/guard.json, in three minutes, or in six if they look worse. Fails if it

@@ -184,8 +184,8 @@ impl Opening {
         socket.connect_timeout(&server.into(), limit).map_err(|error| match error.kind() {
             ErrorKind::TimedOut if left().is_zero() => late(),
             ErrorKind::ConnectionRefused => Error::new(error).context(
-                "connection refused; is `steer-bench server` running there? More than 4000 connections \
-                 need its flag --rpc-connections",
+                "connection refused; is the server running there? For more than 4000 connections, \
+                 `steer-bench server` needs its flag --rpc-connections",
             ),
             ErrorKind::TimedOut => Error::new(error).context("no answer; is the address right?"),
             ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => {
