@@ -9,7 +9,8 @@
  *            (cores.bpf.h).
  *   short  → an idle CPU that is not claimed; else a CPU that runs a thread without traffic;
  *            else a queue.
- *   none   → an idle CPU, also a claimed one while its owner is away; else a queue.
+ *   none   → the CPU of a thread that wakes it and sleeps at once; else an idle CPU, also a
+ *            claimed one while its owner is away; else a queue.
  *   per-CPU kthreads (ksoftirqd, bound NAPI threads) → their CPU, ahead of all others.
  *
  * Example: 2 nodes of 2 CPUs, NIC on node 1, two long flows L, four RPC threads S, one batch
@@ -39,6 +40,7 @@
 #include "ground/pool.bpf.h"
 #include "ground/subject.bpf.h"
 #include "ground/swap.bpf.h"
+#include "handoff.bpf.h"
 #include "hotplug.bpf.h"
 #include "near.bpf.h"
 #include "place/follow.bpf.h"
@@ -91,6 +93,8 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	}
 
 	cpu = wake_near(p, &s, prev_cpu);
+	if (cpu < 0)
+		cpu = wake_handed(p, &s, wake_flags);
 	if (cpu >= 0)
 		return cpu;
 	cpu = follow_packets(p, &s, prev_cpu);
@@ -272,14 +276,17 @@ void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 {
 	struct cpu_state *state = state_of(scx_bpf_task_cpu(p));
 	struct task_ctx *task = ctx_of(p);
+	u64 now = clock_now();
 
-	charge(state, p, task, clock_now());
+	charge(state, p, task, now);
 	note_stopping(state);
 	if (!task)
 		return;
 	end_overdue(task);
-	if (!runnable)
-		count_out(task);
+	if (runnable)
+		return;
+	count_out(task);
+	note_sleeps(task, now);
 }
 
 /*
@@ -329,6 +336,7 @@ s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_
 		return -ENOMEM;
 	task->target_cpu = -1;
 	task->left_home_cpu = -1;
+	task->slept_after_ns = HANDOFF_UNKNOWN_NS;
 	join_group(task, args->cgroup);
 	return 0;
 }

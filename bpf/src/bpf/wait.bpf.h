@@ -20,7 +20,7 @@ struct queue {
 	u64 dsq;
 	s32 cpu;
 	bool resumes; /* it goes on when the thread that preempted it is done */
-	bool near;    /* a CPU of this shard takes it soon: near.bpf.h */
+	bool near;    /* a CPU of this shard takes it soon: near.bpf.h, handoff.bpf.h */
 };
 
 /* Does another CPU of @cpu's block idle that @p may use? */

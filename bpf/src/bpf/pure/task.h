@@ -21,7 +21,7 @@ enum { KEPT_BURSTS = 4 };
 enum wake {
 	WAKE_UNSEEN, /* nothing: the wake-up did not pass through select_cpu */
 	WAKE_QUEUE,  /* the thread waits */
-	WAKE_NEAR,   /* it waits for a CPU beside its packets, which another thread leaves soon */
+	WAKE_NEAR,   /* it waits for a CPU where its data is, which another thread leaves soon */
 	WAKE_RUN,    /* it runs at once, on an idle CPU */
 	WAKE_PREEMPT /* it runs at once, in place of the thread that runs there */
 };
@@ -67,10 +67,12 @@ struct task_ctx {
 	u32 counted_weight;  /* ... and as what; 0: it is not: group.bpf.h */
 	u64 shares_until_ns; /* until then it shares CPUs with others: clock.bpf.h */
 	u32 followed_window; /* the last in which it followed its packets: follow.bpf.h */
+	u64 handed_ns;	     /* when it woke another to sleep itself, or 0: handoff.bpf.h */
+	u32 slept_after_ns;  /* how soon it slept then, averaged: handoff.bpf.h */
 	bool overdue;	     /* it runs although its cgroup is throttled: limit.bpf.h */
 
 	/* accessed when sockets move data */
-	u64 polled_ns; /* when it last polled a NIC, or 0: telemetry.bpf.h */
+	u64 polled_ns;		      /* when it last polled a NIC, or 0: telemetry.bpf.h */
 	u64 burst_bytes[KEPT_BURSTS]; /* of its last bursts: telemetry.bpf.h */
 	u32 newest_burst; /* index of the last one; counts on without end: telemetry.bpf.h */
 };
