@@ -9,8 +9,8 @@
  *            (cores.bpf.h).
  *   short  → an idle CPU that is not claimed; else a CPU that runs a thread without traffic;
  *            else a queue.
- *   none   → the CPU of a thread that wakes it and sleeps at once; else an idle CPU, also a
- *            claimed one while its owner is away; else a queue.
+ *   none   → the CPU of a waker that sleeps at once, or an idle CPU, also a claimed one while its
+ *            owner is away; else a queue.
  *   per-CPU kthreads (ksoftirqd, bound NAPI threads) → their CPU, ahead of all others.
  *
  * Example: 2 nodes of 2 CPUs, NIC on node 1, two long flows L, four RPC threads S, one batch
@@ -22,12 +22,10 @@
  * A class decides where a thread runs and whether its wake-up may preempt. It does not decide how
  * much CPU time a thread gets: weights do, whatever the class (queue.bpf.h).
  *
- * A wake-up for an idle CPU or a CPU of another cache is completed on that CPU (queued wake-ups,
- * SCX_OPS_ALLOW_QUEUED_WAKEUP). So the CPU that handles packets does not take the locks of other
- * CPUs' queues.
+ * A wake-up for an idle CPU or for another cache is completed there (SCX_OPS_ALLOW_QUEUED_WAKEUP),
+ * so the CPU that handles packets does not take the locks of other CPUs' queues.
  *
- * Wins where threads that move bulk data share a host with others. Honours nice values, and the
- * weights and limits of cgroups (shares.bpf.h, limit.bpf.h).
+ * Honours nice values, and the weights and limits of cgroups (shares.bpf.h, limit.bpf.h).
  */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
@@ -91,7 +89,6 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 			return cpu;
 		}
 	}
-
 	cpu = wake_near(p, &s, prev_cpu);
 	if (cpu < 0)
 		cpu = wake_handed(p, &s, wake_flags);
@@ -164,8 +161,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	if (!q.resumes)
 		note_queued(&s);
-	/* the wake-up did not pass through select_cpu: the thread is pinned, or was going to sleep
-	 */
+	/* it did not pass through select_cpu: the thread is pinned, or was going to sleep */
 	if (enq_flags & SCX_ENQ_WAKEUP && wake == WAKE_UNSEEN) {
 		bool owner = goes_by_packets(&s) || (is_pinned(p) && s.class == CLASS_LONG);
 
@@ -283,10 +279,10 @@ void BPF_STRUCT_OPS(steer_stopping, struct task_struct *p, bool runnable)
 	if (!task)
 		return;
 	end_overdue(task);
-	if (runnable)
-		return;
-	count_out(task);
-	note_sleeps(task, now);
+	if (!runnable) {
+		count_out(task);
+		note_sleeps(task, now);
+	}
 }
 
 /*
