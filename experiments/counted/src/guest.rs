@@ -43,7 +43,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) enum Host {
     /// Whenever the machine has a CPU for it.
     AsItIs,
-    /// Half of that time, in small parts: as on a machine with other work.
+    /// Half of that time, in small parts: as on a machine with other work. In the other half, the
+    /// emulator's main loop runs whenever it can.
     Busy,
 }
 
@@ -170,9 +171,12 @@ impl Packed {
         let deadline = Instant::now() + LONGEST;
         while !qemu.ended()? {
             ensure!(Instant::now() < deadline, "the guest did not end within {LONGEST:?}");
-            thread::sleep(LOOK);
-            if matches!(host, Host::Busy) {
-                qemu.hold_up(LOOK)?;
+            match host {
+                Host::AsItIs => thread::sleep(LOOK),
+                Host::Busy => {
+                    qemu.rouse(LOOK)?;
+                    qemu.hold_up(LOOK)?;
+                }
             }
         }
         Ok(String::from_utf8_lossy(&content(serial)?).into_owned())

@@ -75,7 +75,8 @@ fn busy_cpus(instructions: Option<&Value>) -> Result<f64> {
 }
 
 /// Runs the same seed `runs` times, then another seed. From the second time on, the guest is stopped
-/// half of the time: no run may depend on how much of this machine it gets.
+/// half of the time and its emulator disturbed in the other half: no run may depend on how much of
+/// this machine it gets, and when.
 ///
 /// # Errors
 /// When a run fails, when runs of one seed differ, or when another seed gives the same run.

@@ -2,7 +2,8 @@
 # Builds the emulator of guests whose runs repeat: QEMU from its Debian source package. For the priced
 # tier it gets turns.c (a plugin owns the clock), branch.c (copies of a running emulator), wire.c (NICs
 # with several queues in virtual time) and a small patch that calls them. For both and the
-# deterministic tier, the patch keeps the host's time out of the size of TLBs.
+# deterministic tier, the patch keeps the host's time out of the size of TLBs. In the deterministic tier,
+# it also keeps the main loop, which runs when the host lets it, from moving the clock.
 # The program and the header for plugins go to the folder that is named. `steer-bench priced` and
 # `steer-bench det` call this when something here has changed.
 #

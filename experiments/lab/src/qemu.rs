@@ -1,13 +1,15 @@
 //! QEMU: the machine of a guest, and the process that emulates it.
 
+use std::hint::spin_loop;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use procfs::process::Process;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::console::Console;
@@ -32,6 +34,9 @@ pub const NANOSECONDS_PER_INSTRUCTION: u32 = 1 << CLOCK_SHIFT;
 /// GiB. The default for a guest's small memory would be too few for many connections, and would
 /// slow down every packet.
 const TCP_BUCKETS: u32 = 512 << 10;
+
+/// How often [`Qemu::rouse`] wakes the main loop: as soon as it may sleep again.
+const ROUSE: Duration = Duration::from_micros(10);
 
 /// How the guest keeps time, and what its NICs are connected to.
 pub enum Tier<'a> {
@@ -218,10 +223,37 @@ impl Qemu {
     /// # Errors
     /// When it cannot be stopped.
     pub fn hold_up(&self, how_long: Duration) -> Result<()> {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::STOP).context("stopping QEMU")?;
+        self.signal(Signal::STOP)?;
         thread::sleep(how_long);
-        kill_process(pid, Signal::CONT).context("letting QEMU go on")
+        self.signal(Signal::CONT)
+    }
+
+    /// Wakes its main loop for a while, over and over. That loop ignores the signal, but looks at
+    /// what the vCPUs do at moments of this machine's choice.
+    ///
+    /// # Errors
+    /// When it cannot be woken.
+    pub fn rouse(&self, how_long: Duration) -> Result<()> {
+        let end = Instant::now() + how_long;
+        // A QEMU that has just begun does not wait for signals yet: this one would end it.
+        let waits = Process::new(self.child.id().cast_signed())?.status()?.sigblk;
+        if waits & 1 << (Signal::IO.as_raw() - 1) == 0 {
+            thread::sleep(how_long);
+        }
+        let mut next = Instant::now();
+        while next < end {
+            self.signal(Signal::IO)?;
+            next += ROUSE;
+            while Instant::now() < next {
+                spin_loop();
+            }
+        }
+        Ok(())
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), signal)
+            .with_context(|| format!("sending QEMU {signal:?}"))
     }
 
     /// Whether it was killed by a signal, as after a failed assertion.

@@ -56,11 +56,12 @@ pub fn run(options: &GuardOptions) -> Result<()> {
     Ok(())
 }
 
-/// Measures twice as many seeds, so that there are figures for those of a second look.
+/// Measures twice as many seeds and guests, so that there are figures for those of a second look.
 fn record(cases: &[Case]) -> Result<()> {
     let mut record = Record::default();
     for case in cases {
-        let twice = AbOptions { seeds: 2 * case.ab.seeds, ..case.ab.clone() };
+        let (seeds, boots) = (2 * case.ab.seeds, 2 * case.ab.boots);
+        let twice = AbOptions { seeds, boots, ..case.ab.clone() };
         record.add(case.name, &ab::run(&twice, case.command.clone())?)?;
     }
     record.write()
