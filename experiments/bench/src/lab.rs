@@ -30,6 +30,10 @@ pub(crate) enum LabCommand {
     #[command(subcommand)]
     Lab(BootCommand),
     /// Compare schedulers on the same traffic, interleaved, in the lab or on this host.
+    ///
+    /// The lab shows where threads and packets go. It cannot show what that is worth: no cache and
+    /// no node is remote there. `steer-bench priced ab` compares in a model of a machine that has
+    /// prices for both.
     Ab(Box<AbArgs>),
     /// Run the experiments of spec files: A/B runs, one question each.
     Run(RunArgs),
