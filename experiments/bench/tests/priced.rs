@@ -51,6 +51,10 @@ fn a_comparison_needs_what_the_model_can_hold_and_the_guest_has() {
     refuses("ab --long-rate fast", "--long-rate");
     refuses("ab --warmup 0", "write seconds from 0.01 to 60");
     refuses("profile --cpus 3,4", "--cpus 4: the measured CPUs of the shape 2x2x1 end at 3");
+    refuses("neutral --arms default,pinned", "there is nothing to pin or tune");
+    refuses("neutral --arms default,simple=scx_simple", "the guest has no scx_simple");
+    refuses("neutral --shape 2x16x2", "the model holds 32 CPUs, not 64");
+    refuses("neutral --programs chess", "possible values: pipe, messaging, compile");
     refuses("flow --budget 0", "write minutes above 0");
     refuses("fidelity --seeds 0", "0 is not in 1..=100");
     refuses("fidelity --out /dev/null/no", "making /dev/null/no");
@@ -75,6 +79,24 @@ fn a_sample_does_not_depend_on_those_beside_it() {
     let alone = first_sample(&["--seeds", "1"]);
     assert!(alone["client"].is_object(), "{alone}");
     assert_eq!(alone, first_sample(&["--seeds", "2"]));
+}
+
+/// The scheduler hands the CPU over in a pipe. The default scheduler wakes another CPU for each turn.
+#[test]
+fn a_pipe_takes_less_time_than_under_the_default_scheduler() {
+    if !guests::lab("a_pipe_takes_less_time_than_under_the_default_scheduler") {
+        return;
+    }
+    let out = tempfile::tempdir().unwrap();
+    let short = "neutral --programs pipe --seeds 1 --shape 2x2 --out";
+    priced(short).arg(out.path()).assert().success();
+    let text = fs::read_to_string(out.path().join("neutral.json")).unwrap();
+    let took: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for figure in ["ms", "cpu_ms"] {
+        let [ours, others] = ["scx_steer", "default"].map(|arm| &took[arm]["pipe"][figure]);
+        let least = ours[0].as_f64().unwrap();
+        assert!(0.0 < least && least < others[0].as_f64().unwrap(), "{figure}: {ours}, {others}");
+    }
 }
 
 /// Other programs than ours take the traffic, on a NIC of each node, without GRO. With those of the

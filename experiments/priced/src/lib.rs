@@ -17,6 +17,7 @@ mod guest;
 mod hardware;
 mod machine;
 mod marks;
+pub mod neutral;
 pub mod profile;
 mod tools;
 

@@ -3,18 +3,23 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Subcommand, value_parser};
 use steer_ground::cpus::CpuList;
 use steer_ground::text::words;
+use steer_lab::SCX_STEER;
 use steer_lab::kernel::Wanted;
+use steer_lab::shape::Shape;
 use steer_priced::ab::{self, AbOptions};
 use steer_priced::fidelity::{self, FidelityOptions};
 use steer_priced::flow::{self, FlowOptions};
 use steer_priced::guard::{self, Case, GuardOptions};
+use steer_priced::neutral::{self, NeutralOptions, Program};
 use steer_priced::{BenchOptions, adapt, calibrate, profile};
 use steer_result::spec::Options;
+use steer_scenario::arm::Arm;
 
+use super::choice::choice;
 use super::guest::SourceArgs;
 use super::priced_ab::{self, PricedAbArgs};
 
@@ -43,6 +48,14 @@ Examples:
   steer-bench priced adapt
   steer-bench priced adapt --arms scx_steer --steering auto,hash --duration 0.5")]
     Adapt(Box<PricedAbArgs>),
+    /// Time programs that move no data under each scheduler, by the guest's clock: two processes
+    /// that wake each other, many that send messages, and compilers.
+    #[command(after_help = "\
+Examples:
+  steer-bench priced neutral
+  steer-bench priced neutral --programs pipe --machine epyc-7763
+  steer-bench priced neutral --arms default,simple=scx_simple --with /usr/bin/scx_simple")]
+    Neutral(NeutralArgs),
     /// Compare short runs of scx_steer, at fixed rates and with one saturated queue, with the record
     /// in experiments/priced/guard.json, in four minutes, or in ten if they look worse. Fails if it
     /// lost more than 2 % of its throughput per core and that is no chance, or if long flows are
@@ -80,6 +93,29 @@ pub(super) struct BenchArgs {
     /// Longest real time for all guests together, in minutes.
     #[arg(long, value_name = "MINUTES", default_value_t = 60.0, value_parser = minutes)]
     budget: f64,
+}
+
+/// The guest's programs.
+#[derive(Debug, Args)]
+pub(super) struct ProgramArgs {
+    /// The scx_steer program to test [default: scx_steer in this program's folder].
+    #[arg(long, value_name = "PATH")]
+    scx_steer: Option<PathBuf>,
+    /// Another program to put into the guest's /bin. May be repeated.
+    #[arg(long = "with", value_name = "PATH")]
+    extra: Vec<PathBuf>,
+}
+
+impl ProgramArgs {
+    /// This program, scx_steer and the others.
+    ///
+    /// # Errors
+    /// When this program's file cannot be found.
+    pub(super) fn all(self) -> Result<Vec<PathBuf>> {
+        let this = std::env::current_exe().context("finding this program's file")?;
+        let scx_steer = self.scx_steer.unwrap_or_else(|| this.with_file_name(SCX_STEER));
+        Ok([this, scx_steer].into_iter().chain(self.extra).collect())
+    }
 }
 
 /// A positive number of minutes, up to a day.
@@ -170,6 +206,51 @@ pub(crate) struct ProfileArgs {
     ab: PricedAbArgs,
 }
 
+/// Flags of `steer-bench priced neutral`.
+#[derive(Debug, Args)]
+pub(crate) struct NeutralArgs {
+    /// The machine: a name in experiments/priced/machines, or a file that ends in .toml.
+    #[arg(long, value_name = "NAME", default_value = "xeon-gold-6128")]
+    machine: String,
+    /// Its CPUs: NUMA nodes x cores [x SMT threads].
+    #[arg(long, value_name = "SHAPE", default_value = "2x4")]
+    shape: Shape,
+    /// The schedulers, named as for `priced ab`. The others are compared with the first.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "default,scx_steer")]
+    arms: Vec<Arm>,
+    /// What to time.
+    #[arg(
+        long = "programs",
+        value_name = "LIST",
+        value_parser = choice(program),
+        value_delimiter = ',',
+        default_value = "pipe,messaging,compile"
+    )]
+    what: Vec<Program>,
+    /// Runs of each scheduler. A run with the same seed repeats exactly.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
+    seeds: u32,
+    /// Guests that boot for each scheduler; seeds are copies of them.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=1000))]
+    boots: u32,
+    #[command(flatten)]
+    programs: ProgramArgs,
+    /// Folder for neutral.json, with all runs.
+    #[arg(long, value_name = "DIR", default_value = "target/priced")]
+    out: PathBuf,
+    #[command(flatten)]
+    bench: BenchArgs,
+}
+
+/// Describes a program, for the help.
+fn program(program: Program) -> &'static str {
+    match program {
+        Program::Pipe => "Two processes wake each other in turns (perf bench sched pipe)",
+        Program::Messaging => "40 processes send to 40 others (perf bench sched messaging)",
+        Program::Compile => "Eight compilers at a time",
+    }
+}
+
 /// Flags of `steer-bench priced guard`.
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
@@ -199,6 +280,17 @@ impl PricedCommand {
                 profile::run(&options, cpus.as_ref())
             }
             Self::Adapt(args) => adapt::run(args.options(Options::default())?),
+            Self::Neutral(args) => neutral::run(&NeutralOptions {
+                machine: args.machine,
+                shape: args.shape,
+                arms: args.arms,
+                what: args.what,
+                seeds: args.seeds,
+                boots: args.boots,
+                programs: args.programs.all()?,
+                out: args.out,
+                bench: args.bench.into(),
+            }),
             Self::Guard(args) => {
                 let bench: BenchOptions = args.bench.into();
                 let case = |(name, flags)| {

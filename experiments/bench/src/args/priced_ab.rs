@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Error, Result};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, value_parser};
 use steer_ground::word::Word;
-use steer_lab::SCX_STEER;
 use steer_lab::shape::{Nics, Shape};
 use steer_lab::steering::Steering;
 use steer_priced::ab::AbOptions;
@@ -19,7 +18,7 @@ use steer_traffic::long::{Direction, Reads};
 use super::ab::{self, mode};
 use super::choice::choice;
 use super::guest::nics;
-use super::priced::BenchArgs;
+use super::priced::{BenchArgs, ProgramArgs};
 use super::workload::{long_tool, rpc_tool};
 
 /// Flags of `steer-bench priced ab`.
@@ -115,13 +114,8 @@ pub(crate) struct PricedAbArgs {
     /// The same at the other end of the cable; ethN is connected to peerN.
     #[arg(long, value_name = "COMMAND")]
     setup_peer: Vec<String>,
-    /// The scx_steer program to test; its observer measures every arm [default: scx_steer in this
-    /// program's folder].
-    #[arg(long, value_name = "PATH")]
-    scx_steer: Option<PathBuf>,
-    /// Another program to put into the guest's /bin. May be repeated.
-    #[arg(long = "with", value_name = "PATH")]
-    extra: Vec<PathBuf>,
+    #[command(flatten)]
+    programs: ProgramArgs,
     /// Folder for result.json and report.html.
     #[arg(long, value_name = "DIR", default_value = "target/priced")]
     out: PathBuf,
@@ -161,10 +155,7 @@ impl PricedAbArgs {
     /// # Errors
     /// When a rate or a size cannot be read; names the flag.
     pub(super) fn options(self, options: Options) -> Result<AbOptions> {
-        let this = std::env::current_exe().context("finding this program's file")?;
-        let scx_steer = self.scx_steer.unwrap_or_else(|| this.with_file_name(SCX_STEER));
-        let mut programs = vec![this, scx_steer];
-        programs.extend(self.extra);
+        let programs = self.programs.all()?;
         let workload = Workload {
             long_flows: self.long_flows,
             long_rate: self.long_rate.parse().map_err(Error::msg).context("--long-rate")?,

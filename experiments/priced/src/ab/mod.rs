@@ -27,6 +27,7 @@ use crate::bench::{Bench, Branch};
 use crate::guest::Task;
 use crate::machine::Machine;
 pub use options::AbOptions;
+pub(crate) use options::check_arms;
 pub(crate) use task::Which;
 
 const RESULT: &str = "result.json";

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use steer_ground::tool;
 use steer_lab::SCX_STEER;
 use steer_lab::shape::{Nics, Shape};
@@ -61,6 +61,28 @@ pub struct AbOptions {
     pub bench: BenchOptions,
 }
 
+/// Checks that no two arms share a name, and that the guest's programs exist and run all of them.
+///
+/// # Errors
+/// Names the arm or the program.
+pub(crate) fn check_arms(arms: &[Arm], programs: &[PathBuf]) -> Result<()> {
+    for (index, arm) in arms.iter().enumerate() {
+        let twice = arms[..index].iter().any(|other| other.name == arm.name);
+        ensure!(!twice, "--arms names {} twice", arm.name);
+        if let Some(program) = arm.scheduler.as_ref().and_then(|argv| argv.first()) {
+            let known = programs.iter().any(|path| path.ends_with(program));
+            ensure!(known, "--arms {}: the guest has no {program}: name it with --with", arm.name);
+        }
+    }
+    let missing = programs.iter().find(|path| !path.is_file());
+    missing.map_or(Ok(()), |path| {
+        bail!(
+            "{} does not exist; build it first (cargo build --release), or say where it is",
+            path.display()
+        )
+    })
+}
+
 impl AbOptions {
     /// Checks what the flags' types cannot.
     ///
@@ -75,37 +97,20 @@ impl AbOptions {
             self.queues,
             self.shape
         );
-        for (index, arm) in self.arms.iter().enumerate() {
-            let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
-            ensure!(!twice, "--arms names {} twice", arm.name);
+        check_arms(&self.arms, &self.programs)?;
+        for arm in &self.arms {
             ensure!(
                 arm.tunings.iter().all(|tuning| *tuning == Tuning::Align),
                 "--arms {}: of the settings of arms, the priced tier has align only",
                 arm.name
             );
-            if let Some(program) = arm.scheduler.as_ref().and_then(|argv| argv.first()) {
-                let known = self.programs.iter().any(|path| path.ends_with(program));
-                ensure!(
-                    known,
-                    "--arms {}: the guest has no {program}: name it with --with",
-                    arm.name
-                );
-            }
         }
         ensure!(
             !self.layout().rpc_cpus.is_empty() || !self.arms.iter().any(|arm| arm.pinned),
             "the pinned arm puts RPCs on a node without a NIC, and there is none: use another --shape \
              or --nics, or leave it out (--arms default,scx_steer)"
         );
-        self.brought()?;
-        let programs = self.programs.iter().find(|path| !path.is_file());
-        match programs {
-            Some(path) => Err(anyhow::Error::msg(format!(
-                "{} does not exist; build it first (cargo build --release), or say where it is",
-                path.display()
-            ))),
-            None => Ok(()),
-        }
+        self.brought().map(drop)
     }
 
     /// Programs of this machine that the guest needs beside `programs`.
