@@ -99,7 +99,7 @@ s32 BPF_STRUCT_OPS(steer_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wa
 	if (cpu < 0 && s.class == CLASS_SHORT && take_free_idle(p, prev_cpu, s.now))
 		cpu = prev_cpu;
 	if (cpu < 0)
-		cpu = pick_free_idle(p, prev_cpu, wake_flags, s.now);
+		cpu = pick_free_idle(p, prev_cpu, s.now);
 	if (cpu >= 0) {
 		count(s.class == CLASS_SHORT ? CNT_SHORT_IDLE : CNT_NONE_IDLE);
 		return decide(&s, cpu, WAKE_RUN);

@@ -118,7 +118,7 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 	} else if (q->dsq >= DSQ_SHARD) {
 		note_waiting(shard_of(q->cpu), s->now);
 		if (!q->near)
-			idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, 0, s->now)
+			idle = s->class == CLASS_SHORT ? pick_free_idle(p, q->cpu, s->now)
 						       : pick_shared_idle(p, q->cpu);
 	}
 	if (idle >= 0)

@@ -39,17 +39,12 @@ static bool take_idle_of(const struct task_struct *p, s32 cpu, const struct cpum
  * pick_idle_of() before 6.16, where the kernel cannot search in two sets: nearby, then anywhere. It
  * does not prefer cores whose other threads idle.
  */
-static __noinline s32 search_idle_of(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
-				     const struct cpumask *set)
+static __noinline s32 search_idle_of(struct task_struct *p, s32 prev_cpu, const struct cpumask *set)
 {
-	s32 here = bpf_get_smp_processor_id(), i, cpu;
+	s32 i, cpu;
 
 	if (take_idle_of(p, prev_cpu, set))
 		return prev_cpu;
-	/* the waker is about to sleep, and nothing waits for its CPU */
-	if (wake_flags & SCX_WAKE_SYNC && bpf_cpumask_test_cpu(here, set) && may_run_on(p, here) &&
-	    !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
-		return here;
 	bpf_for (i, 1, BLOCK) {
 		cpu = near_cpu(prev_cpu, i);
 		if (cpu >= 0 && take_idle_of(p, cpu, set))
@@ -64,13 +59,18 @@ static __noinline s32 search_idle_of(struct task_struct *p, s32 prev_cpu, u64 wa
 	return -EBUSY;
 }
 
-/* An idle CPU of @set that @p may use, near @prev_cpu first. Takes it out of its set; or < 0. */
-static s32 pick_idle_of(struct task_struct *p, s32 prev_cpu, u64 wake_flags,
-			const struct cpumask *set)
+/*
+ * An idle CPU of @set that @p may use, near @prev_cpu first. Takes it out of its set; or < 0.
+ *
+ * The kernel's search is not told SCX_WAKE_SYNC. It would choose the waker's own CPU, although that
+ * is busy: there @p waits in the local queue, where no idle CPU finds it, until the waker sleeps.
+ * Softirq never does (sched-ext/scx#3245), and not all threads do. For those, see handoff.bpf.h.
+ */
+static s32 pick_idle_of(struct task_struct *p, s32 prev_cpu, const struct cpumask *set)
 {
 	if (__COMPAT_HAS_scx_bpf_select_cpu_and)
-		return scx_bpf_select_cpu_and(p, prev_cpu, wake_flags, set, 0);
-	return search_idle_of(p, prev_cpu, wake_flags, set);
+		return scx_bpf_select_cpu_and(p, prev_cpu, 0, set, 0);
+	return search_idle_of(p, prev_cpu, set);
 }
 
 #endif /* __STEER_IDLE_BPF_H */

@@ -64,7 +64,7 @@ static s32 pick_idle_in_pool(struct task_struct *p, u8 pool, s32 prev_cpu)
 		return cpu;
 	mask = found->cpus;
 	if (mask)
-		cpu = pick_idle_of(p, prev_cpu, 0, cast_mask(mask));
+		cpu = pick_idle_of(p, prev_cpu, cast_mask(mask));
 	return cpu;
 }
 
@@ -94,7 +94,7 @@ static s32 pick_shared_idle(struct task_struct *p, s32 prev_cpu)
 
 	mask = shared_cpus;
 	if (mask)
-		cpu = pick_idle_of(p, prev_cpu, 0, cast_mask(mask));
+		cpu = pick_idle_of(p, prev_cpu, cast_mask(mask));
 	return cpu;
 }
 

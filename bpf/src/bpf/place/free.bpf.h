@@ -23,21 +23,14 @@ static bool take_free_idle(const struct task_struct *p, s32 cpu, u64 now)
 }
 
 /* An idle free CPU. Takes it out of the idle set; < 0 if there is none. */
-static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 wake_flags, u64 now)
+static s32 pick_free_idle(struct task_struct *p, s32 prev_cpu, u64 now)
 {
 	struct bpf_cpumask *mask;
 	s32 cpu = -ENOENT;
 
-	/*
-	 * A synchronous wake-up from softirq would pull the thread to the CPU that took the
-	 * interrupt, across nodes (sched-ext/scx#3245). One from a thread that is about to sleep
-	 * rightly brings the two threads together.
-	 */
-	if (bpf_in_interrupt())
-		wake_flags &= ~SCX_WAKE_SYNC;
 	mask = free_cpus;
 	if (mask)
-		cpu = pick_idle_of(p, prev_cpu, wake_flags, cast_mask(mask));
+		cpu = pick_idle_of(p, prev_cpu, cast_mask(mask));
 	/*
 	 * On SMT machines, the search prefers an idle core on another node to a CPU whose sibling
 	 * is busy. The thread stays near its data.
