@@ -122,7 +122,8 @@ pub(crate) enum BootCommand {
     Contracts(Box<ContractsArgs>),
     /// Stress scx_steer with everything at once, for minutes.
     Soak(Box<SoakArgs>),
-    /// Time programs without traffic under scx_steer and the default scheduler, in turn.
+    /// Time programs without traffic under scx_steer and the default scheduler, in turn. In the
+    /// emulator, waking another CPU costs almost nothing: see `steer-bench priced neutral`.
     Neutral(Box<NeutralArgs>),
     /// Time how soon placement adapts when a long flow begins, and when an IRQ moves.
     Adapt(Box<AdaptArgs>),
