@@ -3,9 +3,8 @@
 //! runs, and where its packets arrive, at every change.
 
 use std::collections::BTreeMap;
-use std::fs;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::Serialize;
 use steer_ground::progress::Progress;
 use steer_ground::style::Style;
@@ -15,6 +14,7 @@ use steer_traffic::trace::{Seen, Spread, Trace, settled};
 use crate::ab::{self, AbOptions};
 use crate::bench::Bench;
 use crate::machine::Machine;
+use crate::written::write_json;
 
 const FILE: &str = "adapt.json";
 
@@ -62,11 +62,7 @@ pub fn run(mut options: AbOptions) -> Result<()> {
         let flows = arms.entry(name).or_default();
         traced.into_iter().for_each(|trace| flows.add(trace, &near));
     }
-    fs::create_dir_all(&options.out)
-        .with_context(|| format!("creating {}", options.out.display()))?;
-    let path = options.out.join(FILE);
-    fs::write(&path, serde_json::to_string_pretty(&arms)? + "\n")
-        .with_context(|| format!("writing {}", path.display()))?;
+    let path = write_json(&options.out, FILE, &arms)?;
     print!("{}", table(&arms));
     println!("\nAll flows: {}", path.display());
     Ok(())

@@ -15,6 +15,7 @@ use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use steer_ground::tool::{self, Running};
 use steer_lab::console::Console;
+use steer_lab::guest::complains;
 use steer_lab::initramfs::{self, Script};
 use steer_lab::kernel::Kernel;
 use steer_lab::parts;
@@ -265,6 +266,16 @@ impl Said {
     /// The lines of a part that may be empty.
     pub(crate) fn lines(&self, name: &str) -> std::str::Lines<'_> {
         self.parts.get(name).map_or("", String::as_str).lines()
+    }
+
+    /// Checks the kernel's messages, which are the part `dmesg`.
+    ///
+    /// # Errors
+    /// When the kernel complained. Quotes it.
+    pub(crate) fn check_kernel(&self) -> Result<()> {
+        let complaints: Vec<&str> = self.lines("dmesg").filter(|line| complains(line)).collect();
+        ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
+        Ok(())
     }
 }
 

@@ -92,6 +92,17 @@ pub(crate) struct Hardware<'a> {
     pub(crate) kernel_words: &'a str,
 }
 
+/// MiB of memory of each node of a machine without a network.
+const ALONE_MIB: u32 = 1024;
+
+impl<'a> Hardware<'a> {
+    /// A machine with prices and without a network.
+    pub(crate) fn alone(machine: &'a Machine, shape: Shape) -> Self {
+        let (pace, kernel_words) = (Pace::PRICED, NO_WATCHDOGS);
+        Self { machine, shape, node_mib: ALONE_MIB, network: None, pace, kernel_words }
+    }
+}
+
 impl Hardware<'_> {
     /// All nodes, with the one that drives traffic.
     fn whole(&self) -> Shape {

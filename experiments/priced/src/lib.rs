@@ -20,5 +20,6 @@ mod marks;
 pub mod neutral;
 pub mod profile;
 mod tools;
+mod written;
 
 pub use bench::BenchOptions;

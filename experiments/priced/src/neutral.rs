@@ -2,7 +2,6 @@
 //! There is no traffic. Programs that only switch, wake and fork run under each scheduler.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -11,7 +10,6 @@ use steer_ground::progress::Progress;
 use steer_ground::style::Style;
 use steer_ground::tool;
 use steer_ground::word::Word;
-use steer_lab::guest::complains;
 use steer_lab::shape::Shape;
 use steer_scenario::arm::Arm;
 use steer_stats::{Ratio, median};
@@ -19,13 +17,14 @@ use steer_stats::{Ratio, median};
 use crate::ab::check_arms;
 use crate::bench::{Bench, BenchOptions, Branch};
 use crate::guest::{Said, Task};
-use crate::hardware::{Hardware, NO_WATCHDOGS, Pace};
+use crate::hardware::Hardware;
 use crate::machine::Machine;
 use crate::marks::{Cpu, MEASURED, Mark};
+use crate::written::write_json;
 
 const TEST: &str = include_str!("../neutral.sh");
 const FILE: &str = "neutral.json";
-const NODE_MIB: u32 = 1024;
+
 /// A program that moves no data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -134,11 +133,7 @@ pub fn run(options: &NeutralOptions) -> Result<()> {
             of.entry(*program).or_default().add(&marks[0], &marks[1]);
         }
     }
-    fs::create_dir_all(&options.out)
-        .with_context(|| format!("creating {}", options.out.display()))?;
-    let path = options.out.join(FILE);
-    fs::write(&path, serde_json::to_string_pretty(&took)? + "\n")
-        .with_context(|| format!("writing {}", path.display()))?;
+    let path = write_json(&options.out, FILE, &took)?;
     print!("{}", table(options, &took));
     println!("\nAll runs: {}", path.display());
     Ok(())
@@ -180,14 +175,7 @@ fn trunk<'a>(
     });
     Task {
         name: format!("neutral {}, {}", machine.id, arm.name),
-        hardware: Hardware {
-            machine,
-            shape: options.shape,
-            node_mib: NODE_MIB,
-            network: None,
-            pace: Pace::PRICED,
-            kernel_words: NO_WATCHDOGS,
-        },
+        hardware: Hardware::alone(machine, options.shape),
         test: TEST,
         words: vec![
             ("scheduler", arm.scheduler.as_ref().map_or_else(String::new, |argv| argv.join(" "))),
@@ -205,8 +193,7 @@ fn trunk<'a>(
 /// # Errors
 /// When the kernel complained, or the guest did not measure all of them.
 fn measured(said: Said, programs: usize) -> Result<Vec<Mark>> {
-    let complaints: Vec<&str> = said.lines("dmesg").filter(|line| complains(line)).collect();
-    ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
+    said.check_kernel()?;
     let marks: Vec<Mark> = said.marks.into_iter().filter(|mark| mark.mark == MEASURED).collect();
     ensure!(marks.len() == 2 * programs, "the guest measured {} runs", marks.len());
     Ok(marks)

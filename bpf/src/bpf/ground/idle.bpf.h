@@ -62,9 +62,9 @@ static __noinline s32 search_idle_of(struct task_struct *p, s32 prev_cpu, const 
 /*
  * An idle CPU of @set that @p may use, near @prev_cpu first. Takes it out of its set; or < 0.
  *
- * The kernel's search is not told SCX_WAKE_SYNC. It would choose the waker's own CPU, although that
- * is busy: there @p waits in the local queue, where no idle CPU finds it, until the waker sleeps.
- * Softirq never does (sched-ext/scx#3245), and not all threads do. For those, see handoff.bpf.h.
+ * The kernel's search is not told SCX_WAKE_SYNC. It could choose the waker's own CPU, although that
+ * is busy: there @p waits, where no idle CPU finds it, until the waker sleeps. Softirq never does
+ * (sched-ext/scx#3245), and not all threads do. Those that do hand over their CPU: handoff.bpf.h.
  */
 static s32 pick_idle_of(struct task_struct *p, s32 prev_cpu, const struct cpumask *set)
 {

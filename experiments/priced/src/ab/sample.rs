@@ -12,7 +12,6 @@ use serde_json::{Map, Value};
 use steer_ground::cpus::joined;
 use steer_ground::warning::{Kind, Place, Warning};
 use steer_ground::word::Word;
-use steer_lab::guest::complains;
 use steer_measure::{Count, CpuTime, Ticks, Usage};
 use steer_result::{Counter, CpuRecord, ObserverReport, Sample};
 use steer_scenario::workload::LongTool;
@@ -36,8 +35,7 @@ pub(super) fn read(
     options: &AbOptions,
     said: &Said,
 ) -> Result<(Sample, Vec<Warning>)> {
-    let complaints: Vec<&str> = said.lines("dmesg").filter(|line| complains(line)).collect();
-    ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
+    said.check_kernel()?;
     let world = which.world.word();
     let place = Place::sample(world, &which.arm.name, which.seed);
     let warnings = ["server", "hogs"].into_iter().flat_map(|program| {

@@ -12,7 +12,7 @@ use steer_lab::shape::Shape;
 
 use crate::bench::{Bench, BenchOptions};
 use crate::guest::{Said, Task};
-use crate::hardware::{Hardware, NO_WATCHDOGS, Pace};
+use crate::hardware::Hardware;
 use crate::machine::Machine;
 use checks::Check;
 use measured::Measured;
@@ -20,7 +20,6 @@ use measured::Measured;
 /// Cores of each of the two nodes.
 const CORES: usize = 4;
 const TEST: &str = include_str!("../../guest/calibrate.sh");
-const NODE_MIB: u32 = 1024;
 /// The largest working set that a node of the guest can hold, in KiB.
 const MOST_KIB: usize = 192 << 10;
 
@@ -70,14 +69,7 @@ fn task<'a>(machine: &'a Machine, bench: &Bench) -> Task<'a> {
     let sizes = sizes(machine).map(|kib| kib.to_string());
     Task {
         name: format!("calibrate {}", machine.id),
-        hardware: Hardware {
-            machine,
-            shape: Shape { sockets: 2, cores: CORES, threads: 1 },
-            node_mib: NODE_MIB,
-            network: None,
-            pace: Pace::PRICED,
-            kernel_words: NO_WATCHDOGS,
-        },
+        hardware: Hardware::alone(machine, Shape { sockets: 2, cores: CORES, threads: 1 }),
         test: TEST,
         words: vec![
             ("far", CORES.to_string()),
