@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::status;
 use steer_ground::text::words;
 use steer_lab::facts::Facts;
 use steer_lab::guest::Guest;
@@ -29,6 +30,8 @@ pub(super) struct Bench {
     workload: Workload,
     /// How often traffic was started; each time uses other ports than the time before.
     rounds: u16,
+    /// Whether the check before left scx_steer loaded and the server running.
+    kept: bool,
     /// What the current check has measured, to print beside its result.
     pub(super) figures: String,
     /// Whether to make a new record instead of comparing with the old one.
@@ -42,13 +45,19 @@ impl Bench {
         let facts = Facts::read(&mut guest.link, &guest.net)?;
         guest.complaints().context("reading the guest's boot messages")?;
         let figures = String::new();
-        Ok(Self { guest, facts, workload, rounds: 0, figures, record, reload: RESTART })
+        let (rounds, kept, reload) = (0, false, RESTART);
+        Ok(Self { guest, facts, workload, rounds, kept, figures, record, reload })
     }
 
-    /// Runs one check with scx_steer loaded and the server running, then takes both down. The
-    /// outer error means that the guest is lost, and the checks after this one with it.
-    pub(super) fn run(&mut self, check: fn(&mut Self) -> Result<()>) -> Result<Result<()>> {
-        let started = self.start();
+    /// Runs one check with scx_steer loaded and the server running, then takes both down, or keeps
+    /// them for the next check if this one passed. The outer error means that the guest is lost, and
+    /// the checks after this one with it.
+    pub(super) fn run(
+        &mut self,
+        check: fn(&mut Self) -> Result<()>,
+        keep: bool,
+    ) -> Result<Result<()>> {
+        let started = if self.kept { self.forget_policy() } else { self.start() };
         if let Err(error) = self.guest.survive(started)? {
             // What did start must not be in the way of the next check.
             let stopped = self.stop();
@@ -57,7 +66,8 @@ impl Bench {
         }
         let checked = check(self);
         let checked = self.guest.survive(checked)?;
-        let stopped = self.stop();
+        self.kept = keep && checked.is_ok();
+        let stopped = if self.kept { self.in_force() } else { self.stop() };
         let stopped = self.guest.survive(stopped)?;
         let complaints = self.guest.complaints()?;
         Ok(checked.and(stopped).and_then(|()| {
@@ -75,12 +85,19 @@ impl Bench {
         self.guest.link.expect("server", "ready", RESTART)
     }
 
+    /// What a check wrote must not hold for the next one.
+    fn forget_policy(&mut self) -> Result<()> {
+        self.write_policy("")?;
+        status::until(self, "no policy", |policy| policy.rules == 0).map(drop)
+    }
+
     pub(super) fn load(&mut self) -> Result<()> {
         let command = format!("scx_steer -v --policy {}", FILE);
         scheduler::load(&mut self.guest.link, &words(&command)).map(drop)
     }
 
     pub(super) fn stop(&mut self) -> Result<()> {
+        self.kept = false;
         let link = &mut self.guest.link;
         let server = link.stop("server").context("stopping the server");
         if link.ended(JOB, Duration::ZERO)?.is_none() {

@@ -52,8 +52,8 @@ impl Word for Clock {
 /// Which checks to run, and on what.
 #[derive(Debug, Clone)]
 pub struct TestOptions {
-    /// Run only the checks whose names contain this.
-    pub only: String,
+    /// Run only the checks whose names contain one of these; all if there are none.
+    pub only: Vec<String>,
     /// Make a new record of program sizes for this kernel (experiments/program-sizes.json,
     /// below the current folder) instead of comparing with it. Needs the real clock.
     pub record: bool,
@@ -88,19 +88,26 @@ struct Group {
     network: bool,
     /// Words for the kernel's command line.
     kernel_words: &'static str,
+    /// Whether the checks share a scheduler, until one fails. Loading takes longer than most checks.
+    one_load: bool,
     checks: &'static [Check],
 }
 
+const EACH: Group =
+    Group { name: "", network: true, kernel_words: "", one_load: false, checks: &[] };
+
 /// The longest first: two run at a time.
-const GUESTS: [Group; 4] = [
-    Group { name: "its life under traffic", network: true, kernel_words: "", checks: &LIFE },
-    Group { name: "without traffic", network: false, kernel_words: "", checks: &QUIET },
-    Group { name: "places under traffic", network: true, kernel_words: "", checks: &PLACES },
+const GUESTS: [Group; 5] = [
+    Group { name: "its life under traffic", checks: &LIFE, ..EACH },
+    Group { name: "without traffic", network: false, one_load: true, checks: &QUIET, ..EACH },
+    Group { name: "places under traffic", checks: &PLACES, ..EACH },
+    Group { name: "policies under traffic", checks: &POLICIES, ..EACH },
     Group {
         name: "with nohz_full",
         network: false,
         kernel_words: tickless::WORDS,
         checks: &TICKLESS,
+        ..EACH
     },
 ];
 
@@ -119,9 +126,12 @@ const LIFE: [Check; 6] = [
     ("it outlives its NIC", life::nic_disappears),
 ];
 
-const PLACES: [Check; 4] = [
+const PLACES: [Check; 2] = [
     ("short-flow threads follow their packets to free CPUs", follow::short_flows),
     ("threads that poll the NIC run near it, and teach nothing of it", follow::polling),
+];
+
+const POLICIES: [Check; 2] = [
     ("a server declared long is placed as one, its twin is not", policy::declared_class),
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
 ];
@@ -157,8 +167,11 @@ pub fn run(options: &TestOptions) -> Result<()> {
     if let Some(inside) = &options.inside {
         return options.run_inside(inside);
     }
+    for text in &options.only {
+        let named = GUESTS.iter().flat_map(|group| group.checks).any(|it| it.0.contains(text));
+        ensure!(named, "no check's name contains {text:?}");
+    }
     let all = GUESTS.iter().map(|group| options.chosen(group).len()).sum::<usize>();
-    ensure!(all > 0, "no check's name contains {:?}", options.only);
     let progress = Progress::rounds(all as u64);
     let failed = match options.clock {
         Clock::Model => clocked::run(options, all, &progress)?,
@@ -173,7 +186,8 @@ pub fn run(options: &TestOptions) -> Result<()> {
 impl TestOptions {
     /// The checks of a group that are asked for.
     fn chosen(&self, group: &Group) -> Vec<&'static Check> {
-        group.checks.iter().filter(|check| check.0.contains(&self.only)).collect()
+        let named = |name: &str| self.only.iter().any(|text| name.contains(text));
+        group.checks.iter().filter(|check| self.only.is_empty() || named(check.0)).collect()
     }
 
     /// Runs the checks of one guest inside it. Whether they pass is in what they print.
@@ -216,10 +230,12 @@ impl TestOptions {
         let mut bench = boot()?;
         let mut boots = 1;
         let mut failed = 0;
-        for &(name, check) in self.chosen(group) {
+        let chosen = self.chosen(group);
+        for (number, &&(name, check)) in (1..).zip(&chosen) {
             progress.step(name);
+            let keep = group.one_load && number < chosen.len();
             let result = loop {
-                let result = bench.run(check);
+                let result = bench.run(check, keep);
                 let broken = bench.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
                 match (result, broken) {
                     (Err(_), Some(said)) => {

@@ -49,12 +49,12 @@ pub(super) fn share_near_the_nic<const N: usize>(
     let observer = |name: &str| format!("observe-{name}");
     let mut clients = Vec::new();
     for Server(name, port) in servers {
-        let observe = format!("scx_steer observe --cgroup lab/{name} --lead 6 --duration 8 --json");
+        let observe = format!("scx_steer observe --cgroup lab/{name} --lead 5 --duration 5 --json");
         bench.guest.link.spawn(&observer(name), &words(&observe))?;
         let mut client = bench.guest.net.command(std::env::current_exe()?);
         client.args(words(&format!(
-            "client --server {} --long-flows 0 --rpc-connections 8 --rpc-port {port} --warmup 2 \
-             --duration 20 --json",
+            "client --server {} --long-flows 0 --rpc-connections 8 --rpc-rate 500 --rpc-port {port} \
+             --warmup 2 --duration 12 --json",
             net::GUEST
         )));
         clients.push(Generator::start(client)?);

@@ -10,6 +10,7 @@ mod pipe;
 mod traffic;
 
 use std::collections::BTreeMap;
+use std::{panic, thread};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -74,9 +75,9 @@ fn busy_cpus(instructions: Option<&Value>) -> Result<f64> {
     Ok(counted.map_or(1.0, |instructions| instructions.busy_cpus))
 }
 
-/// Runs the same seed `runs` times, then another seed. From the second time on, the guest is stopped
-/// half of the time and its emulator disturbed in the other half: no run may depend on how much of
-/// this machine it gets, and when.
+/// Runs the same seed `runs` times, then another seed, two guests at a time. From the second time on,
+/// the guest is stopped half of the time and its emulator disturbed in the other half: no run may
+/// depend on how much of this machine it gets, and when.
 ///
 /// # Errors
 /// When a run fails, when runs of one seed differ, or when another seed gives the same run.
@@ -89,19 +90,27 @@ pub fn selftest(options: &RunOptions, runs: u64) -> Result<()> {
         Ok(counted)
     };
     let seed = options.seed;
-    let first = run(seed, Host::AsItIs)?;
+    let (again, others) = thread::scope(|scope| {
+        let again =
+            scope.spawn(|| (2..=runs).map(|_| run(seed, Host::Busy)).collect::<Result<Vec<_>>>());
+        let others = [seed, seed + 1].map(|seed| run(seed, Host::AsItIs));
+        (again.join(), others)
+    });
+    let again = again.unwrap_or_else(|panic| panic::resume_unwind(panic))?;
+    let [first, other] = others;
+    let (first, other) = (first?, other?);
     let mut failed = 0;
-    for again in 2..=runs {
-        let differences = first.differences(&run(seed, Host::Busy)?);
+    for (again, number) in again.iter().zip(2..) {
+        let differences = first.differences(again);
         failed += u32::from(!differences.is_empty());
         say(
             &progress,
             differences.is_empty(),
-            &format!("run {again} of seed {seed}, stopped half of the time, equals run 1"),
+            &format!("run {number} of seed {seed}, stopped half of the time, equals run 1"),
         );
         differences.iter().for_each(|difference| progress.say(&format!("    {difference}")));
     }
-    let moved = !first.differences(&run(seed + 1, Host::AsItIs)?).is_empty();
+    let moved = !first.differences(&other).is_empty();
     failed += u32::from(!moved);
     say(&progress, moved, &format!("seed {} gives a different run", seed + 1));
     drop(progress);

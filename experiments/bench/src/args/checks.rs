@@ -15,9 +15,9 @@ use super::workload::WorkloadArgs;
 /// Flags of `steer-bench lab test`.
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// Run only the checks whose names contain this.
-    #[arg(long, value_name = "TEXT", default_value = "")]
-    pub(crate) only: String,
+    /// Run only the checks whose names contain this. Can be given several times.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) only: Vec<String>,
     /// Record the program sizes for this kernel (in experiments/program-sizes.json, below the
     /// current folder) instead of comparing with them. By the real clock.
     #[arg(long)]

@@ -1,16 +1,12 @@
 //! Fairness when all CPUs are overloaded with threads of every class: each thread gets its share,
 //! and none starves. Runs in the deterministic tier, where instructions are time. Needs root and
 //! STEER_LAB=1.
-#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-
-#[allow(dead_code, reason = "run in the project's folder, it finds kernels and QEMU by itself")]
-mod guests;
 
 use std::process::Command;
 
 use serde_json::Value;
 
-use guests::lab;
+use crate::guests::lab;
 
 /// Weight of a thread of nice 5 over that of nice 0 (sched_prio_to_weight, kernel/sched/core.c).
 const NICE: f64 = 335.0 / 1024.0;

@@ -1,9 +1,5 @@
 //! The priced tier from outside: what cannot be measured gives one clear error, before anything is
 //! built or started. Tests that boot a guest need STEER_LAB=1.
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
-
-#[allow(dead_code, reason = "run in the project's folder, it finds kernels and QEMU by itself")]
-mod guests;
 
 use std::fs;
 use std::path::Path;
@@ -11,6 +7,8 @@ use std::process::Command;
 
 use assert_cmd::prelude::*;
 use predicates::prelude::*;
+
+use crate::guests::lab;
 
 /// A command of the tier, in the project's folder.
 fn priced(flags: &str) -> Command {
@@ -73,7 +71,7 @@ fn another_folder_than_the_projects_is_told() {
 
 #[test]
 fn a_sample_does_not_depend_on_those_beside_it() {
-    if !guests::lab("a_sample_does_not_depend_on_those_beside_it") {
+    if !lab("a_sample_does_not_depend_on_those_beside_it") {
         return;
     }
     let alone = first_sample(&["--seeds", "1"]);
@@ -84,7 +82,7 @@ fn a_sample_does_not_depend_on_those_beside_it() {
 /// The scheduler hands the CPU over in a pipe. The default scheduler wakes another CPU for each turn.
 #[test]
 fn a_pipe_takes_less_time_than_under_the_default_scheduler() {
-    if !guests::lab("a_pipe_takes_less_time_than_under_the_default_scheduler") {
+    if !lab("a_pipe_takes_less_time_than_under_the_default_scheduler") {
         return;
     }
     let out = tempfile::tempdir().unwrap();
@@ -103,7 +101,7 @@ fn a_pipe_takes_less_time_than_under_the_default_scheduler() {
 /// client, the guest has 18 CPUs: the emulator moves its table of them at the 17th.
 #[test]
 fn other_programs_nics_and_settings_are_what_was_asked_for() {
-    if !guests::lab("other_programs_nics_and_settings_are_what_was_asked_for") {
+    if !lab("other_programs_nics_and_settings_are_what_was_asked_for") {
         return;
     }
     let flags = ["--seeds=1", "--shape=2x6", "--nics=each-node", "--long-tool=iperf3"];
