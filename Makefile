@@ -13,18 +13,19 @@ BENCH    := target/release/steer-bench
 PRICED   := target/priced
 QUICK    := target/quick.log
 
-.PHONY: help quick check demo test lab kernels contracts drivers kernel-6.12 priced priced-setup build packages \
+.PHONY: help quick check demo test lab release contracts drivers kernel-6.12 priced priced-setup build packages \
 	packages-check packages-guest setup fmt clean
 
 help:
 	@echo "make quick  tests that need neither root nor the lab, about 1 minute once built: after each change"
 	@echo "make check  formatting and lints: before each commit"
 	@echo "make lab    the scheduler in guests under traffic, about 10 minutes: after a change in bpf/ or scheduler/"
-	@echo "make kernels    the same, on both kernel series that distributions have, about 17 minutes"
 	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
 	@echo "make drivers    the modes of host steering on each kind of network device, in guests, about 6 minutes"
 	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 10 minutes"
-	@echo "make test   all tests, about 50 minutes: before a release"
+	@echo "make test   all tests, about 45 minutes"
+	@echo "make release  what make test has no time for: all guest checks on kernel 7.2, and throughput per core"
+	@echo "            beside a saturated queue, about 15 minutes: after make test, before a release"
 	@echo "make demo   real traffic in the lab, then in a model with prices for caches and NUMA: A/B tables,"
 	@echo "            $(DEMO)/report.html and $(DEMO)/priced/report.html, about 20 minutes"
 	@echo "make build  scx_steer and steer-bench in target/release"
@@ -55,9 +56,9 @@ demo: build priced-setup
 lab: build priced-setup
 	$(BENCH) lab test
 
-kernels: build priced-setup
-	$(BENCH) lab test --kernel 6.18
+release: build priced-setup
 	$(BENCH) lab test --kernel 7.2
+	$(BENCH) priced guard --case 'one saturated queue'
 
 # A kernel of the series that RHEL 10 runs, for --kernel 6.12.
 kernel-6.12: build
@@ -88,7 +89,7 @@ test: build priced-setup
 	$(BENCH) lab test --kernel 7.2 $(NEWEST)
 	$(BENCH) lab journal --trials 30 --in-guest 5
 	$(BENCH) det selftest
-	$(BENCH) priced guard
+	$(BENCH) priced guard --case 'fixed rates'
 
 build: setup
 	cargo build --release --workspace

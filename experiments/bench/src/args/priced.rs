@@ -57,7 +57,7 @@ Examples:
   steer-bench priced neutral --arms default,simple=scx_simple --with /usr/bin/scx_simple")]
     Neutral(NeutralArgs),
     /// Compare short runs of scx_steer, at fixed rates and with one saturated queue, with the record
-    /// in experiments/priced/guard.json, in four minutes, or in ten if they look worse. Fails if it
+    /// in experiments/priced/guard.json, in six minutes, or in 20 if they look worse. Fails if it
     /// lost more than 2 % of its throughput per core and that is no chance, or if long flows are
     /// placed worse.
     Guard(GuardArgs),
@@ -255,8 +255,11 @@ fn program(program: Program) -> &'static str {
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
     /// Make a new record, of the default scheduler, scx_steer and pinning, in ten minutes.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "case")]
     record: bool,
+    /// Measure this one only.
+    #[arg(long, value_name = "NAME", value_parser = GUARD.map(|(name, _)| name))]
+    case: Option<String>,
     #[command(flatten)]
     bench: BenchArgs,
 }
@@ -299,7 +302,9 @@ impl PricedCommand {
                     let command = words("steer-bench priced ab").into_iter().chain(flags).collect();
                     Ok(Case { name, ab, command })
                 };
-                let cases = GUARD.into_iter().map(case).collect::<Result<_>>()?;
+                let wanted = |name: &str| args.case.as_ref().is_none_or(|wanted| wanted == name);
+                let cases = GUARD.into_iter().filter(|(name, _)| wanted(name));
+                let cases = cases.map(case).collect::<Result<_>>()?;
                 guard::run(&GuardOptions { cases, record: args.record })
             }
             Self::Fidelity(args) => fidelity::run(&FidelityOptions {
