@@ -44,8 +44,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) enum Host {
     /// Whenever the machine has a CPU for it.
     AsItIs,
-    /// Half of that time, in small parts: as on a machine with other work. In the other half, the
-    /// emulator's main loop runs whenever it can.
+    /// Three quarters of that time, in small parts: as on a machine with other work. For half of each
+    /// part, the emulator's main loop runs whenever it can; that keeps a CPU busy.
     Busy,
 }
 
@@ -176,8 +176,9 @@ impl Packed {
             match host {
                 Host::AsItIs => thread::sleep(LOOK),
                 Host::Busy => {
-                    qemu.rouse(LOOK)?;
-                    qemu.hold_up(LOOK)?;
+                    qemu.rouse(LOOK / 2)?;
+                    thread::sleep(LOOK / 2);
+                    qemu.hold_up(LOOK / 3)?;
                 }
             }
         }

@@ -76,8 +76,8 @@ fn busy_cpus(instructions: Option<&Value>) -> Result<f64> {
 }
 
 /// Runs the same seed `runs` times, then another seed, two guests at a time. From the second time on,
-/// the guest is stopped half of the time and its emulator disturbed in the other half: no run may
-/// depend on how much of this machine it gets, and when.
+/// the guest is stopped for a quarter of the time and its emulator disturbed for half of the rest: no
+/// run may depend on how much of this machine it gets, and when.
 ///
 /// # Errors
 /// When a run fails, when runs of one seed differ, or when another seed gives the same run.
@@ -106,7 +106,7 @@ pub fn selftest(options: &RunOptions, runs: u64) -> Result<()> {
         say(
             &progress,
             differences.is_empty(),
-            &format!("run {number} of seed {seed}, stopped half of the time, equals run 1"),
+            &format!("run {number} of seed {seed}, stopped now and then, equals run 1"),
         );
         differences.iter().for_each(|difference| progress.say(&format!("    {difference}")));
     }

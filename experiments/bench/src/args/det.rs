@@ -27,8 +27,8 @@ pub(crate) struct DetArgs {
 #[derive(Debug, Subcommand)]
 enum DetCommand {
     /// Run one seed several times and compare every counter. Then run another seed, which must
-    /// differ. From the second time on, the guest is stopped half of the time and its emulator
-    /// disturbed in the other half: what else this machine does must not matter.
+    /// differ. From the second time on, the guest is stopped for a quarter of the time and
+    /// its emulator disturbed for half of the rest: what else this machine does must not matter.
     Selftest(SelftestArgs),
 }
 
