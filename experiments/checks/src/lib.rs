@@ -93,6 +93,7 @@ struct Group {
     checks: &'static [Check],
 }
 
+/// What most groups have.
 const EACH: Group =
     Group { name: "", network: true, kernel_words: "", one_load: false, checks: &[] };
 

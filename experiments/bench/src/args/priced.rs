@@ -254,10 +254,10 @@ fn program(program: Program) -> &'static str {
 /// Flags of `steer-bench priced guard`.
 #[derive(Debug, Args)]
 pub(crate) struct GuardArgs {
-    /// Make a new record, of the default scheduler, scx_steer and pinning, in ten minutes.
+    /// Make a new record, of the default scheduler, scx_steer and pinning, in 20 minutes.
     #[arg(long, conflicts_with = "case")]
     record: bool,
-    /// Measure this one only.
+    /// Measure only this kind of traffic.
     #[arg(long, value_name = "NAME", value_parser = GUARD.map(|(name, _)| name))]
     case: Option<String>,
     #[command(flatten)]
