@@ -50,7 +50,7 @@ static s32 wake_handed(const struct task_struct *p, const struct subject *s, u64
 		return -1;
 	task->handed_ns = s->now;
 	if (task->slept_after_ns > HANDOFF_NS || !runs_ours(here) ||
-	    !is_free_for(p, here, s->now) || others_wait(here, s->now))
+	    !is_free_for_inline(p, here, s->now) || others_wait(here, s->now))
 		return -1;
 	count(CNT_NONE_QUEUED);
 	note_wanted(state_of(here));

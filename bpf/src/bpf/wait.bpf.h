@@ -50,8 +50,7 @@ static bool resumes(const struct task_struct *p, const struct subject *s, s32 cp
 {
 	return state_of(cpu)->preempted && scx_bpf_task_running(p) && s->class == CLASS_NONE &&
 	       s->task && s->now < s->task->queued_ns + place_settings.lend_after_ns &&
-	       !is_exclusive(cpu) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr) &&
-	       !neighbour_idles(p, cpu);
+	       !is_exclusive(cpu) && may_run_on(p, cpu) && !neighbour_idles(p, cpu);
 }
 
 /* @p waits for @q's CPU and the others of its shard. */

@@ -31,7 +31,7 @@ static __always_inline void put_back_idle(s32 cpu)
 
 static bool take_idle_of(const struct task_struct *p, s32 cpu, const struct cpumask *set)
 {
-	return bpf_cpumask_test_cpu(cpu, set) && may_run_on(p, cpu) &&
+	return bpf_cpumask_test_cpu(cpu, set) && may_run_on_inline(p, cpu) &&
 	       scx_bpf_test_and_clear_cpu_idle(cpu);
 }
 

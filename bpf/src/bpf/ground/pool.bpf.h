@@ -75,7 +75,7 @@ static s32 any_in_pool(const struct task_struct *p, u8 pool, s32 cpu)
 	struct bpf_cpumask *mask;
 	struct pool *found;
 
-	if (is_in_pool(cpu, pool) && bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+	if (is_in_pool(cpu, pool) && may_run_on(p, cpu))
 		return cpu;
 	found = bpf_map_lookup_elem(&pools, &index);
 	if (!found)

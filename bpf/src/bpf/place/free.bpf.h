@@ -16,10 +16,15 @@ static bool is_free_for(const struct task_struct *p, s32 cpu, u64 now)
 	return !is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu);
 }
 
+static __always_inline bool is_free_for_inline(const struct task_struct *p, s32 cpu, u64 now)
+{
+	return !is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on_inline(p, cpu);
+}
+
 /* Take @cpu out of the idle set, if it is there, free, and open to @p. */
 static bool take_free_idle(const struct task_struct *p, s32 cpu, u64 now)
 {
-	return is_free_for(p, cpu, now) && scx_bpf_test_and_clear_cpu_idle(cpu);
+	return is_free_for_inline(p, cpu, now) && scx_bpf_test_and_clear_cpu_idle(cpu);
 }
 
 /* An idle free CPU. Takes it out of the idle set; < 0 if there is none. */

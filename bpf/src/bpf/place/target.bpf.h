@@ -158,7 +158,7 @@ static __always_inline u32 search_window(u64 now)
 /* Does a thread that left its saturated home stay away? Not if its packets came along. */
 static bool stays_spilled(const struct task_struct *p, const struct task_ctx *task, u64 now)
 {
-	return task->spilled && may_run_on(p, task->target_cpu) &&
+	return task->spilled && may_run_on_inline(p, task->target_cpu) &&
 	       !is_exclusive(task->target_cpu) && !is_taken(task->target_cpu) &&
 	       task->target_cpu != task->home.cpu &&
 	       (now < task->spill_until_ns ||
@@ -169,7 +169,7 @@ static bool stays_spilled(const struct task_struct *p, const struct task_ctx *ta
 /* Is @target as near to the NIC as a long-flow thread wants it, and still open to it? */
 static bool may_keep(const struct task_struct *p, s32 target, u32 nic)
 {
-	return may_run_on(p, target) && is_nic_local(target, nic) && !is_exclusive(target) &&
+	return may_run_on_inline(p, target) && is_nic_local(target, nic) && !is_exclusive(target) &&
 	       !is_taken(target);
 }
 
@@ -196,7 +196,7 @@ __weak __noinline s32 choose_long(struct long_place *place __arg_nonnull,
 	/* it was just sent away from this home: wait for the packets to follow */
 	stays = known && !fixed && home == task->left_home_cpu;
 
-	open = may_run_on(p, home) && !is_exclusive(home) && !is_taken(home);
+	open = may_run_on_inline(p, home) && !is_exclusive(home) && !is_taken(home);
 	if (open && (fixed || (is_nic_local(home, nic) && !is_reserved(home) && !stays))) {
 		/* if it was sent here, the packets followed, and that is still to be learned */
 		place->stops_watching = home != target;
