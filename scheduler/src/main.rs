@@ -4,6 +4,7 @@ mod cgroups;
 mod cli;
 mod doctor;
 mod generate;
+mod hurry;
 mod limits;
 mod logging;
 mod metrics;

@@ -17,6 +17,7 @@ use steer_topology::{CpuSet, Machine, NetworkDevices};
 
 use crate::{
     cli::ScheduleArgs,
+    hurry::Hurry,
     limits::LimitsStatus,
     nic::HostSteering,
     nics::{self, Nics},
@@ -105,6 +106,7 @@ fn serve(
     let options =
         LoadOptions { exit_dump_len: args.exit_dump_len, hotplug_seq, libbpf: args.libbpf.clone() };
     let mut slot = MaybeUninit::uninit();
+    let hurry = Hurry::new();
     let mut scheduler = Scheduler::attach(
         &mut slot,
         &options,
@@ -112,6 +114,11 @@ fn serve(
         &translate::places(&policy.settings().placement),
         &translate::plan(&plan, &devices)?,
     )?;
+    drop(hurry);
+    // a CPU came or went meanwhile
+    if scheduler.exited() {
+        return scheduler.detach();
+    }
     let in_force = in_force(&plan);
     info!("scx_steer is {in_force}");
     nics::announce(&plan);
