@@ -7,13 +7,13 @@ use crate::args::agent::AgentArgs;
 use crate::args::archive::ArchiveArgs;
 use crate::args::client::ClientArgs;
 use crate::args::cpu::CpuArgs;
-use crate::args::hog::{ContendArgs, HogArgs};
+use crate::args::hog::{ContendArgs, HogArgs, WakeArgs};
 use crate::args::report::{CompareArgs, ReportArgs, TableArgs};
 use crate::args::results::ResultsArgs;
 use crate::args::server::ServerArgs;
 use crate::lab::LabCommand;
 use steer_archive::{command as archive, results};
-use steer_traffic::{client, contend, hog, server};
+use steer_traffic::{client, contend, hog, server, wake};
 
 /// A/B benchmarks of CPU schedulers on network traffic.
 #[derive(Debug, Parser)]
@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Hog(HogArgs),
     /// Keep all CPUs busy for a while; print each thread's CPU time and its longest pause.
     Contend(ContendArgs),
+    /// Time how long a thread waits whose waker goes on working.
+    Wake(WakeArgs),
     /// Measure what the CPUs do, system-wide, under any scheduler.
     Cpu(CpuArgs),
     /// Print a result as tables.
@@ -70,6 +72,7 @@ impl Command {
             Self::Agent(args) => args.run(),
             Self::Hog(args) => hog::run(args.into()),
             Self::Contend(args) => contend::run(&args.into()),
+            Self::Wake(args) => wake::run(&args.into()),
             Self::Cpu(args) => steer_measure::run(&args.into()),
             Self::Table(args) => args.run(),
             Self::Archive(args) => archive::run(&args.into()),

@@ -1,8 +1,9 @@
-//! Threads that only compute share CPUs by weight, and none starves.
+//! Threads without traffic share CPUs by weight, none starves, and none waits while CPUs idle.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::bench::{Bench, RESTART};
+use steer_traffic::wake::WakeReport;
 
 /// A thread from a CPU with a fast virtual time comes to one with a slow virtual time, under the
 /// same cache. It must not wait until the threads there have caught up: the kernel would eject the
@@ -26,5 +27,16 @@ pub(super) fn weights(bench: &mut Bench) -> Result<()> {
         heavy.cpu_s,
         light.cpu_s
     );
+    bench.in_force()
+}
+
+/// The waker works for 5 ms after each wake-up. Three other CPUs idle.
+pub(super) fn waker_goes_on(bench: &mut Bench) -> Result<()> {
+    let said = bench.script("steer-bench wake --cpu 0 --turns 50 --work-ms 5")?;
+    let WakeReport { waits_ms } =
+        serde_json::from_str(&said).context("reading how long the thread waited")?;
+    let median = waits_ms[waits_ms.len() / 2];
+    bench.figures = format!(": it waited {median:.2} ms of the 5 that its waker worked");
+    ensure!(median < 1.0, "it waited {median:.2} ms of the 5 that its waker worked");
     bench.in_force()
 }

@@ -88,20 +88,20 @@ struct Group {
     network: bool,
     /// Words for the kernel's command line.
     kernel_words: &'static str,
-    /// Whether the checks share a scheduler, until one fails. Loading takes longer than most checks.
-    one_load: bool,
+    /// Whether each check has a scheduler of its own, which learned nothing before. Otherwise they
+    /// share one until a check fails: loading takes longer than most checks.
+    fresh: bool,
     checks: &'static [Check],
 }
 
 /// What most groups have.
-const EACH: Group =
-    Group { name: "", network: true, kernel_words: "", one_load: false, checks: &[] };
+const EACH: Group = Group { name: "", network: true, kernel_words: "", fresh: false, checks: &[] };
 
 /// The longest first: two run at a time.
 const GUESTS: [Group; 5] = [
     Group { name: "its life under traffic", checks: &LIFE, ..EACH },
-    Group { name: "without traffic", network: false, one_load: true, checks: &QUIET, ..EACH },
-    Group { name: "places under traffic", checks: &PLACES, ..EACH },
+    Group { name: "without traffic", network: false, checks: &QUIET, ..EACH },
+    Group { name: "places under traffic", fresh: true, checks: &PLACES, ..EACH },
     Group { name: "policies under traffic", checks: &POLICIES, ..EACH },
     Group {
         name: "with nohz_full",
@@ -114,15 +114,9 @@ const GUESTS: [Group; 5] = [
 
 const TICKLESS: [Check; 1] = [("a CPU of nohz_full= keeps its tick off", tickless::alone)];
 
-const LIFE: [Check; 6] = [
+const LIFE: [Check; 4] = [
     ("traffic passes", life::traffic),
-    ("SIGTERM under traffic brings the default scheduler back", |bench| {
-        life::unload(bench, libc::SIGTERM)
-    }),
-    ("SIGINT under traffic brings the default scheduler back", |bench| {
-        life::unload(bench, libc::SIGINT)
-    }),
-    ("reloading under traffic leaves nothing behind", life::reloads),
+    ("SIGTERM and SIGINT under traffic bring the default scheduler back", life::reloads),
     ("CPU hotplug under traffic restarts it", life::hotplug),
     ("it outlives its NIC", life::nic_disappears),
 ];
@@ -137,12 +131,13 @@ const POLICIES: [Check; 2] = [
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
 ];
 
-const QUIET: [Check; 17] = [
+const QUIET: [Check; 18] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
     ("a thread that moves to another CPU does not starve", fairness::newcomer),
     ("two threads share a CPU by weight", fairness::weights),
+    ("a thread does not wait for its waker while CPUs idle", fairness::waker_goes_on),
     ("weights hold beside a thread that is bound to a CPU", contracts::bound),
     ("weights hold while light threads have another cache", contracts::stray),
     ("cpu.weight is honoured", contracts::weight),
@@ -234,7 +229,7 @@ impl TestOptions {
         let chosen = self.chosen(group);
         for (number, &&(name, check)) in (1..).zip(&chosen) {
             progress.step(name);
-            let keep = group.one_load && number < chosen.len();
+            let keep = !group.fresh && number < chosen.len();
             let result = loop {
                 let result = bench.run(check, keep);
                 let broken = bench.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);

@@ -36,24 +36,14 @@ pub(super) fn traffic(bench: &mut Bench) -> Result<()> {
     bench.in_force()
 }
 
-pub(super) fn unload(bench: &mut Bench, signal: i32) -> Result<()> {
-    let traffic = bench.start_traffic()?;
-    bench.guest.link.run(&["sleep", "2"], RESTART)?;
-    scheduler::unload(&mut bench.guest.link, signal)?;
-    let (report, _) =
-        traffic.finish(&bench.guest.net).context("the traffic did not survive the unloading")?;
-    moved(&report)
-}
-
-/// A wake-up during unloading must leave nothing behind for the next scheduler: the kernel would
-/// complain.
+/// Unloads it by each signal, and loads it again. A wake-up during unloading must leave nothing behind
+/// for the next scheduler: the kernel would complain.
 pub(super) fn reloads(bench: &mut Bench) -> Result<()> {
-    for _ in 0..2 {
+    for signal in [libc::SIGTERM, libc::SIGINT] {
         let traffic = bench.start_traffic()?;
-        for _ in 0..3 {
-            scheduler::unload(&mut bench.guest.link, libc::SIGTERM)?;
-            bench.load()?;
-        }
+        bench.guest.link.run(&["sleep", "2"], RESTART)?;
+        scheduler::unload(&mut bench.guest.link, signal)?;
+        bench.load()?;
         let (report, _) =
             traffic.finish(&bench.guest.net).context("the traffic did not survive")?;
         moved(&report)?;

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::bench::{Bench, RESTART, moved};
 use super::{situation, status};
@@ -61,11 +61,12 @@ const CHURN: [(&str, &str); 5] = [
     ),
     (
         "hotplug",
-        // The pauses leave time to load again under this load in an emulated guest. The CPU goes
-        // offline while it is the only one that some threads may use.
+        // Not before scx_steer is in force again, which takes a minute under this load in an emulated
+        // guest. The CPU goes offline while it is the only one that some threads may use.
         "cpu=/sys/devices/system/cpu/cpu1/online; trap 'echo 1 > $cpu; exit' TERM; \
-         while :; do sleep 60 & wait $!; until grep -q exclusive /tmp/policy.toml; do sleep 1; done; \
-         echo 0 > $cpu; sleep 60 & wait $!; echo 1 > $cpu; done",
+         pause() { sleep 10; until grep -q enabled /sys/kernel/sched_ext/state; do sleep 1; done; \
+         sleep 30; }; while :; do pause; until grep -q exclusive /tmp/policy.toml; do sleep 1; done; \
+         echo 0 > $cpu; pause; echo 1 > $cpu; done",
     ),
 ];
 
@@ -106,11 +107,10 @@ fn soak(bench: &mut Bench, minutes: u32, progress: &Progress) -> Result<String> 
         progress.step(format!("{} s, traffic {rounds}", start.elapsed().as_secs()));
         let traffic = bench.start_traffic()?;
         let passed = traffic.finish(&bench.guest.net).and_then(|(report, _)| moved(&report));
+        let passed = passed.context("the traffic did not survive").and_then(|()| bench.in_force());
         if let Err(error) = passed {
-            let situation = situation::describe(bench)?;
-            return Err(error.context(format!("the traffic did not survive; {situation}")));
+            return Err(error.context(situation::describe(bench)?));
         }
-        bench.in_force()?;
         let passed = start.elapsed().as_secs() / 60;
         (done..passed).for_each(|_| progress.advance());
         done = passed;

@@ -11,6 +11,7 @@ mod poll;
 pub mod server;
 pub mod stage;
 pub mod trace;
+pub mod wake;
 mod wire;
 
 use std::time::Duration;

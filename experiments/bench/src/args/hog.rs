@@ -1,4 +1,4 @@
-//! The flags of `steer-bench hog` and `steer-bench contend`.
+//! The flags of `steer-bench hog`, `steer-bench contend` and `steer-bench wake`.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use steer_traffic::contend::ContendOptions;
 use steer_traffic::contend::cgroup::Cgroup;
 use steer_traffic::contend::group::Group;
 use steer_traffic::hog::HogOptions;
+use steer_traffic::wake::WakeOptions;
 
 /// Flags of `steer-bench hog`.
 #[derive(Debug, Args)]
@@ -74,5 +75,30 @@ impl From<ContendArgs> for ContendOptions {
     fn from(args: ContendArgs) -> Self {
         let ContendArgs { threads, duration, groups, cgroups, lead_ms } = args;
         Self { threads, duration, groups, cgroups, lead: Duration::from_millis(lead_ms) }
+    }
+}
+
+/// Flags of `steer-bench wake`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  steer-bench wake --cpu 0 --turns 50 --work-ms 5")]
+pub(crate) struct WakeArgs {
+    /// The waker's CPU, and the one that the other thread used last at each wake-up.
+    #[arg(long, value_name = "CPU", default_value_t = 0)]
+    pub(crate) cpu: u16,
+    /// Wake-ups.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=10_000))]
+    pub(crate) turns: u16,
+    /// How long the waker works after each wake-up, in milliseconds. It sleeps twice as long before
+    /// the next one.
+    #[arg(long, value_name = "MS", default_value_t = 5, value_parser = value_parser!(u64).range(1..=1000))]
+    pub(crate) work_ms: u64,
+}
+
+impl From<WakeArgs> for WakeOptions {
+    fn from(args: WakeArgs) -> Self {
+        let WakeArgs { cpu, turns, work_ms } = args;
+        Self { cpu, turns, work: Duration::from_millis(work_ms) }
     }
 }
