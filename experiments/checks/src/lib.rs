@@ -101,8 +101,8 @@ const EACH: Group = Group { name: "", network: true, kernel_words: "", fresh: fa
 const GUESTS: [Group; 5] = [
     Group { name: "its life under traffic", checks: &LIFE, ..EACH },
     Group { name: "without traffic", network: false, checks: &QUIET, ..EACH },
-    Group { name: "places under traffic", fresh: true, checks: &PLACES, ..EACH },
     Group { name: "policies under traffic", checks: &POLICIES, ..EACH },
+    Group { name: "places under traffic", fresh: true, checks: &PLACES, ..EACH },
     Group {
         name: "with nohz_full",
         network: false,

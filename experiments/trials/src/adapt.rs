@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use steer_ground::progress::Progress;
 use steer_lab::facts::{Facts, Nic, affinity_path};
-use steer_lab::guest::{Guest, GuestOptions};
+use steer_lab::guest::{Guest, GuestOptions, MOST_BOOTS};
 use steer_lab::steering::{Steering, Wheel};
 use steer_scenario::arm::Arm;
 use steer_scenario::generator::Generators;
@@ -75,13 +75,8 @@ pub fn run(mut options: AdaptOptions) -> Result<()> {
     );
     options.workload.trace_long = true;
     let progress = Progress::rounds(options.rounds.into());
-    let mut guest = Guest::boot(&options.guest, None, &progress)?;
-    let facts = Facts::read(&mut guest.link, &guest.net)?;
-    ensure!(
-        facts.nics[0].cpus.len() > 1,
-        "the NIC's node has only one CPU: IRQs have no other CPU to move to"
-    );
-    let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
+    let mut bed = Bed::boot(&options.guest, &progress)?;
+    let mut boots = 1;
     let new = |arm: &Arm| Times {
         scheduler: arm.name.clone(),
         new_flow_ms: Vec::new(),
@@ -93,17 +88,28 @@ pub fn run(mut options: AdaptOptions) -> Result<()> {
         for turn in 0..options.arms.len() {
             let which = (usize::from(round) + turn) % options.arms.len();
             progress.step(format!("round {}, {}", round + 1, options.arms[which].name));
-            wheel.turn(Steering::Hash, &mut guest.link, &guest.net, &facts)?;
             // Other ports than the previous sample used, and all below 65536.
             let nth = usize::from(round) * options.arms.len() + turn;
             let port = 20_000 + 100 * (nth % 300) as u16;
-            let traced = one(&mut guest, &facts, &options.arms[which], &options.workload, port);
-            let (traces, moved_at_ms) = guest.survive(traced)??;
-            add(&mut all[which], traces, moved_at_ms, &facts);
+            let (traces, moved_at_ms) = loop {
+                let traced = bed.one(&options.arms[which], &options.workload, port);
+                let broken = bed.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
+                match (bed.guest.survive(traced), broken) {
+                    (Ok(Ok(traced)), _) => break traced,
+                    (_, Some(said)) => {
+                        boots += 1;
+                        progress.say(&format!("{said}; once more in a fresh one"));
+                        drop(bed);
+                        bed = Bed::boot(&options.guest, &progress)?;
+                    }
+                    (result, None) => break result??,
+                }
+            };
+            add(&mut all[which], traces, moved_at_ms, &bed.facts);
         }
         progress.advance();
     }
-    let complaints = guest.complaints()?;
+    let complaints = bed.guest.complaints()?;
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
     drop(progress);
     print(&all);
@@ -111,7 +117,7 @@ pub fn run(mut options: AdaptOptions) -> Result<()> {
         let record = serde_json::json!({
             "version": 2,
             "subject_version": concat!("scx_steer ", env!("CARGO_PKG_VERSION")),
-            "kernel": guest.release,
+            "kernel": bed.guest.release,
             "rounds": options.rounds,
             "times": all,
         });
@@ -121,38 +127,60 @@ pub fn run(mut options: AdaptOptions) -> Result<()> {
     Ok(())
 }
 
-/// One round under one scheduler: the traces, and when the IRQs moved, by the guest's clock.
-fn one(
-    guest: &mut Guest,
-    facts: &Facts,
-    arm: &Arm,
-    workload: &Workload,
-    source_port: u16,
-) -> Result<(Vec<Trace>, f64)> {
-    if let Some(command) = &arm.scheduler {
-        scheduler::load(&mut guest.link, command)?;
+/// Where rounds run.
+struct Bed {
+    guest: Guest,
+    facts: Facts,
+    wheel: Wheel,
+}
+
+impl Bed {
+    fn boot(options: &GuestOptions, progress: &Progress) -> Result<Self> {
+        let mut guest = Guest::boot(options, None, progress)?;
+        let facts = Facts::read(&mut guest.link, &guest.net)?;
+        ensure!(
+            facts.nics[0].cpus.len() > 1,
+            "the NIC's node has only one CPU: IRQs have no other CPU to move to"
+        );
+        let wheel = Wheel::new(&mut guest.link, &guest.net, &facts)?;
+        Ok(Self { guest, facts, wheel })
     }
-    let layout = Layout::of_guest(facts);
-    let window = Instant::now() + workload.warmup();
-    let programs = programs::serve(&mut guest.link, &layout, arm, workload, window)?;
-    let traffic = Generators::start(&guest.net, workload, workload.warmup(), source_port)?;
-    thread::sleep(workload.warmup() + workload.duration() / 2);
-    let moved_at_ms = move_irqs(guest, facts)?;
-    traffic.finish(&guest.net)?;
-    let mut said = String::new();
-    for program in &programs {
-        said += &guest.link.stop(program).with_context(|| format!("stopping {program}"))?.stdout;
+
+    /// One round under one scheduler: the traces, and when the IRQs moved, by the guest's clock.
+    fn one(
+        &mut self,
+        arm: &Arm,
+        workload: &Workload,
+        source_port: u16,
+    ) -> Result<(Vec<Trace>, f64)> {
+        let Self { guest, facts, wheel } = self;
+        wheel.turn(Steering::Hash, &mut guest.link, &guest.net, facts)?;
+        if let Some(command) = &arm.scheduler {
+            scheduler::load(&mut guest.link, command)?;
+        }
+        let layout = Layout::of_guest(facts);
+        let window = Instant::now() + workload.warmup();
+        let programs = programs::serve(&mut guest.link, &layout, arm, workload, window)?;
+        let traffic = Generators::start(&guest.net, workload, workload.warmup(), source_port)?;
+        thread::sleep(workload.warmup() + workload.duration() / 2);
+        let moved_at_ms = move_irqs(guest, facts)?;
+        traffic.finish(&guest.net)?;
+        let mut said = String::new();
+        for program in &programs {
+            let stopped = guest.link.stop(program);
+            said += &stopped.with_context(|| format!("stopping {program}"))?.stdout;
+        }
+        if arm.scheduler.is_some() {
+            scheduler::unload(&mut guest.link, libc::SIGINT)?;
+        }
+        let (traces, flows) = (Trace::all(&said), usize::from(workload.long_flows));
+        ensure!(
+            traces.len() == flows,
+            "the server traced {} long flows instead of {flows}: raise --warmup",
+            traces.len()
+        );
+        Ok((traces, moved_at_ms))
     }
-    if arm.scheduler.is_some() {
-        scheduler::unload(&mut guest.link, libc::SIGINT)?;
-    }
-    let (traces, flows) = (Trace::all(&said), usize::from(workload.long_flows));
-    ensure!(
-        traces.len() == flows,
-        "the server traced {} long flows instead of {flows}: raise --warmup",
-        traces.len()
-    );
-    Ok((traces, moved_at_ms))
 }
 
 /// Moves each queue's IRQ to the next CPU of the NIC's node. Returns the moment before, in
