@@ -36,7 +36,8 @@ pub(super) fn waker_goes_on(bench: &mut Bench) -> Result<()> {
     let WakeReport { waits_ms } =
         serde_json::from_str(&said).context("reading how long the thread waited")?;
     let median = waits_ms[waits_ms.len() / 2];
-    bench.figures = format!(": it waited {median:.2} ms of the 5 that its waker worked");
-    ensure!(median < 1.0, "it waited {median:.2} ms of the 5 that its waker worked");
+    let waited = format!("it waited {median:.2} ms of the 5 that its waker worked");
+    bench.figures = format!(": {waited}");
+    ensure!(median < 1.0, "{waited}");
     bench.in_force()
 }
