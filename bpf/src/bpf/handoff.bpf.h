@@ -49,8 +49,8 @@ static s32 wake_handed(const struct task_struct *p, const struct subject *s, u64
 	if (!task)
 		return -1;
 	task->handed_ns = s->now;
-	if (task->slept_after_ns > HANDOFF_NS || !runs_ours(here) ||
-	    !is_free_for_inline(p, here, s->now) || others_wait(here, s->now))
+	if (task->slept_after_ns > HANDOFF_NS || !runs_ours(here) || !is_free(here, s->now) ||
+	    !may_run_on_inline(p, here) || others_wait(here, s->now))
 		return -1;
 	count(CNT_NONE_QUEUED);
 	note_wanted(state_of(here));

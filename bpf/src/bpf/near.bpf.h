@@ -62,7 +62,7 @@ static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 p
 		return -1;
 	bpf_for (i, 0, BLOCK) {
 		cpu = near_cpu(prev_cpu, i);
-		if (cpu < 0 || !is_free_for_inline(p, cpu, s->now))
+		if (cpu < 0 || !is_free(cpu, s->now) || !may_run_on_inline(p, cpu))
 			continue;
 		if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
 			count(CNT_SHORT_IDLE);

@@ -17,7 +17,8 @@ use steer_ground::warning::Warning;
 use steer_ground::word::Word;
 use steer_lab::agent::{Link, Silent};
 use steer_lab::facts::{Facts, Nic};
-use steer_lab::guest::{Guest, GuestOptions, MOST_BOOTS};
+use steer_lab::fresh::Boots;
+use steer_lab::guest::{Guest, GuestOptions};
 use steer_lab::steering::{Steering, Wheel};
 use steer_result::Environment;
 use steer_scenario::generator::Generators;
@@ -42,7 +43,7 @@ pub(super) struct Make<'a> {
 /// A guest that is ready for samples.
 pub(super) struct GuestBed<'a> {
     make: Make<'a>,
-    boots: u32,
+    boots: Boots,
     mode: Option<String>,
     ready: Ready,
 }
@@ -61,7 +62,7 @@ impl<'a> GuestBed<'a> {
     /// # Errors
     /// It does not boot, or a setting cannot be changed in it.
     pub(super) fn make(make: Make<'a>) -> Result<Self> {
-        Ok(Self { make, boots: 1, mode: None, ready: boot(make, 1)? })
+        Ok(Self { make, boots: Boots::first(), mode: None, ready: boot(make, 1)? })
     }
 }
 
@@ -141,8 +142,7 @@ impl Bed for GuestBed<'_> {
 
     fn recover(&mut self, mut error: Error) -> Result<String> {
         let guest = &mut self.ready.guest;
-        let broken = guest.broken_by_emulator().filter(|_| self.boots < MOST_BOOTS);
-        let Some(said) = broken else {
+        let Some(said) = self.boots.another(guest) else {
             // The client may be the first to notice that the guest hangs. Then the error must say
             // so.
             if !error.is::<Silent>()
@@ -152,8 +152,7 @@ impl Bed for GuestBed<'_> {
             }
             return guest.survive(Err(error))?;
         };
-        self.boots += 1;
-        self.ready = boot(self.make, self.boots)?;
+        self.ready = boot(self.make, self.boots.count())?;
         let mode = self.mode.take().context("no steering mode is set")?;
         self.turn(&mode)?;
         Ok(format!("{said}; the sample was taken in a fresh one"))

@@ -40,6 +40,12 @@ pub(super) struct Bench {
     pub(super) reload: Duration,
 }
 
+impl AsRef<Guest> for Bench {
+    fn as_ref(&self) -> &Guest {
+        &self.guest
+    }
+}
+
 impl Bench {
     pub(super) fn new(mut guest: Guest, workload: Workload, record: bool) -> Result<Self> {
         let facts = Facts::read(&mut guest.link, &guest.net)?;

@@ -25,7 +25,8 @@ use bench::Bench;
 use steer_ground::progress::Progress;
 use steer_ground::stop::Stop;
 use steer_ground::word::Word;
-use steer_lab::guest::{Guest, GuestOptions, MOST_BOOTS};
+use steer_lab::fresh::Boots;
+use steer_lab::guest::{Guest, GuestOptions};
 use steer_scenario::workload::Workload;
 
 /// The clock of the guests.
@@ -224,25 +225,14 @@ impl TestOptions {
         progress: &Progress,
     ) -> Result<usize> {
         let mut bench = boot()?;
-        let mut boots = 1;
+        let mut boots = Boots::first();
         let mut failed = 0;
         let chosen = self.chosen(group);
         for (number, &&(name, check)) in (1..).zip(&chosen) {
             progress.step(name);
             let keep = !group.fresh && number < chosen.len();
-            let result = loop {
-                let result = bench.run(check, keep);
-                let broken = bench.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
-                match (result, broken) {
-                    (Err(_), Some(said)) => {
-                        boots += 1;
-                        progress.say(&format!("{said}; {name}: once more in a fresh one"));
-                        drop(bench);
-                        bench = boot()?;
-                    }
-                    (result, _) => break result.with_context(|| name)?,
-                }
-            };
+            let result = boots.run(&mut bench, progress, &boot, |bench| bench.run(check, keep));
+            let result = result.with_context(|| name)?;
             progress.advance();
             let figures = std::mem::take(&mut bench.figures);
             match result {

@@ -20,7 +20,8 @@ use serde::Serialize;
 use measure::Bench;
 use mix::Mix;
 use steer_ground::progress::Progress;
-use steer_lab::guest::{GuestOptions, MOST_BOOTS};
+use steer_lab::fresh::Boots;
+use steer_lab::guest::GuestOptions;
 use steer_result::write_whole;
 use steer_scenario::arm::Arm;
 use verdict::{Judged, Sample, judge};
@@ -122,7 +123,7 @@ struct Run<'a> {
     options: &'a ContractsOptions,
     progress: &'a Progress,
     bench: Bench,
-    boots: u32,
+    boots: Boots,
     /// The kernel's own scheduler, and the other one.
     arms: [Arm; 2],
     /// The scheduler that is measured first in the next block.
@@ -134,7 +135,15 @@ impl<'a> Run<'a> {
     fn start(options: &'a ContractsOptions, progress: &'a Progress) -> Result<Self> {
         let bench = Bench::boot(&options.guest, progress)?;
         let arms = ["default".parse()?, options.scheduler.clone()];
-        Ok(Self { options, progress, bench, boots: 1, arms, first: 0, complaints: Vec::new() })
+        Ok(Self {
+            options,
+            progress,
+            bench,
+            boots: Boots::first(),
+            arms,
+            first: 0,
+            complaints: Vec::new(),
+        })
     }
 
     /// Measures the mixes of a block, and those that seem broken again.
@@ -176,20 +185,13 @@ impl<'a> Run<'a> {
         let mut turns: [Vec<Result<Sample>>; 2] = Default::default();
         for turn in BOTH {
             let arm = (self.first + turn) % BOTH.len();
-            turns[arm] = loop {
-                let measured = self.bench.under(&self.arms[arm], mixes, self.progress);
-                let broken = self.bench.guest.broken_by_emulator();
-                match (measured, broken) {
-                    (Err(_), Some(said)) if self.boots < MOST_BOOTS => {
-                        self.boots += 1;
-                        self.progress.say(&format!("{said}; once more in a fresh one"));
-                        self.bench = Bench::boot(&self.options.guest, self.progress)?;
-                    }
-                    (measured, _) => {
-                        break measured.with_context(|| self.arms[arm].name.clone())?;
-                    }
-                }
-            };
+            let measured = self.boots.run(
+                &mut self.bench,
+                self.progress,
+                || Bench::boot(&self.options.guest, self.progress),
+                |bench| bench.under(&self.arms[arm], mixes, self.progress),
+            );
+            turns[arm] = measured.with_context(|| self.arms[arm].name.clone())?;
         }
         // The order changes, so that a drift of the machine favours no scheduler.
         self.first = BOTH.len() - 1 - self.first;

@@ -37,6 +37,12 @@ pub(crate) struct Bench {
     rounds: u16,
 }
 
+impl AsRef<Guest> for Bench {
+    fn as_ref(&self) -> &Guest {
+        &self.guest
+    }
+}
+
 impl Bench {
     /// Boots a guest, and starts the server in it.
     pub(crate) fn boot(options: &GuestOptions, progress: &Progress) -> Result<Self> {

@@ -27,8 +27,6 @@ const BOOT: Duration = Duration::from_secs(120);
 /// (`iotlb_to_section`).
 const MOST_STARTS: u32 = 3;
 
-/// Guests that one run may boot: a [broken](Guest::broken_by_emulator) guest is replaced.
-pub const MOST_BOOTS: u32 = 5;
 /// Signs of an emulator's fault on a console, and the message for each.
 const FAULTS: [(&str, &str); 2] = [
     (
@@ -148,6 +146,12 @@ pub struct Guest {
     console: Console,
     /// `None` from inside.
     qemu: Option<Qemu>,
+}
+
+impl AsRef<Guest> for Guest {
+    fn as_ref(&self) -> &Self {
+        self
+    }
 }
 
 impl Guest {

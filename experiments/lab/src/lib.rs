@@ -5,6 +5,7 @@ pub mod built;
 pub mod console;
 pub mod emulator;
 pub mod facts;
+pub mod fresh;
 pub mod guest;
 pub mod initramfs;
 pub mod kernel;

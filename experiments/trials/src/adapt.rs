@@ -12,7 +12,8 @@ use serde::Serialize;
 
 use steer_ground::progress::Progress;
 use steer_lab::facts::{Facts, Nic, affinity_path};
-use steer_lab::guest::{Guest, GuestOptions, MOST_BOOTS};
+use steer_lab::fresh::Boots;
+use steer_lab::guest::{Guest, GuestOptions};
 use steer_lab::steering::{Steering, Wheel};
 use steer_scenario::arm::Arm;
 use steer_scenario::generator::Generators;
@@ -75,8 +76,8 @@ pub fn run(mut options: AdaptOptions) -> Result<()> {
     );
     options.workload.trace_long = true;
     let progress = Progress::rounds(options.rounds.into());
-    let mut bed = Bed::boot(&options.guest, &progress)?;
-    let mut boots = 1;
+    let boot = || Bed::boot(&options.guest, &progress);
+    let (mut bed, mut boots) = (boot()?, Boots::first());
     let new = |arm: &Arm| Times {
         scheduler: arm.name.clone(),
         new_flow_ms: Vec::new(),
@@ -91,20 +92,10 @@ pub fn run(mut options: AdaptOptions) -> Result<()> {
             // Other ports than the previous sample used, and all below 65536.
             let nth = usize::from(round) * options.arms.len() + turn;
             let port = 20_000 + 100 * (nth % 300) as u16;
-            let (traces, moved_at_ms) = loop {
+            let (traces, moved_at_ms) = boots.run(&mut bed, &progress, boot, |bed| {
                 let traced = bed.one(&options.arms[which], &options.workload, port);
-                let broken = bed.guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
-                match (bed.guest.survive(traced), broken) {
-                    (Ok(Ok(traced)), _) => break traced,
-                    (_, Some(said)) => {
-                        boots += 1;
-                        progress.say(&format!("{said}; once more in a fresh one"));
-                        drop(bed);
-                        bed = Bed::boot(&options.guest, &progress)?;
-                    }
-                    (result, None) => break result??,
-                }
-            };
+                bed.guest.survive(traced)?
+            })?;
             add(&mut all[which], traces, moved_at_ms, &bed.facts);
         }
         progress.advance();
@@ -132,6 +123,12 @@ struct Bed {
     guest: Guest,
     facts: Facts,
     wheel: Wheel,
+}
+
+impl AsRef<Guest> for Bed {
+    fn as_ref(&self) -> &Guest {
+        &self.guest
+    }
 }
 
 impl Bed {

@@ -10,21 +10,22 @@
 #include "ground/pool.bpf.h"
 #include "place/cores.bpf.h"
 
+static __always_inline bool is_free(s32 cpu, u64 now)
+{
+	return !is_claimed(cpu, now) && !is_exclusive(cpu);
+}
+
 /* May @p use @cpu, and is that CPU free? */
 static bool is_free_for(const struct task_struct *p, s32 cpu, u64 now)
 {
-	return !is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on(p, cpu);
-}
-
-static __always_inline bool is_free_for_inline(const struct task_struct *p, s32 cpu, u64 now)
-{
-	return !is_claimed(cpu, now) && !is_exclusive(cpu) && may_run_on_inline(p, cpu);
+	return is_free(cpu, now) && may_run_on(p, cpu);
 }
 
 /* Take @cpu out of the idle set, if it is there, free, and open to @p. */
 static bool take_free_idle(const struct task_struct *p, s32 cpu, u64 now)
 {
-	return is_free_for_inline(p, cpu, now) && scx_bpf_test_and_clear_cpu_idle(cpu);
+	return is_free(cpu, now) && may_run_on_inline(p, cpu) &&
+	       scx_bpf_test_and_clear_cpu_idle(cpu);
 }
 
 /* An idle free CPU. Takes it out of the idle set; < 0 if there is none. */

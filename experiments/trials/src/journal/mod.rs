@@ -13,7 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use steer_ground::progress::Progress;
 use steer_ground::tool;
-use steer_lab::guest::{Guest, GuestOptions, MOST_BOOTS};
+use steer_lab::fresh::Boots;
+use steer_lab::guest::{Guest, GuestOptions};
 use steer_lab::shape::Nics;
 
 use here::Tally;
@@ -105,8 +106,9 @@ fn in_namespaces(options: &JournalOptions, progress: &Progress) -> Result<Tally>
 
 fn in_guest(options: &JournalOptions, progress: &Progress) -> Result<Tally> {
     let mut tally = Tally::default();
-    let mut guest = Guest::boot(&options.guest, None, progress)?;
-    let (mut boots, end) = (1, options.first + options.trials);
+    let boot = || Guest::boot(&options.guest, None, progress);
+    let (mut guest, mut boots) = (boot()?, Boots::first());
+    let end = options.first + options.trials;
     let from = end - options.in_guest;
     let mut first = from;
     while first < end {
@@ -117,25 +119,16 @@ fn in_guest(options: &JournalOptions, progress: &Progress) -> Result<Tally> {
         argv.extend((first == from).then(|| "--modes".to_owned()));
         argv.extend(["--scx-steer".to_owned(), "/bin/scx_steer".to_owned()]);
         let limit = TRIAL * u32::try_from(trials).unwrap_or(u32::MAX);
-        let ran = guest.link.run(&argv, limit);
-        let broken = guest.broken_by_emulator().filter(|_| boots < MOST_BOOTS);
-        match (guest.survive(ran), broken) {
-            (Ok(Ok(finished)), _) if finished.success() => {
-                tally.add(read(&finished.stdout)?);
-                (0..trials).for_each(|_| progress.advance());
-                first += trials;
-            }
-            (_, Some(said)) => {
-                boots += 1;
-                progress.say(&format!("{said}; once more in a fresh one"));
-                drop(guest);
-                guest = Guest::boot(&options.guest, None, progress)?;
-            }
-            (result, None) => {
-                let finished = result??;
-                anyhow::bail!("trials in the guest failed: {}", finished.last_words());
-            }
-        }
+        let found = boots.run(&mut guest, progress, boot, |guest| {
+            let ran = guest.link.run(&argv, limit);
+            let finished = guest.survive(ran)??;
+            let said = || format!("trials in the guest failed: {}", finished.last_words());
+            ensure!(finished.success(), said());
+            read(&finished.stdout)
+        })?;
+        tally.add(found);
+        (0..trials).for_each(|_| progress.advance());
+        first += trials;
     }
     let complaints = guest.complaints()?;
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
