@@ -89,6 +89,14 @@ fn a_spilled_thread_does_not_fit_back_at_once() {
     }
 }
 
+/// With RSS, each CPU near the NIC has softirq of its own. A thread that left on an alarm goes back.
+#[test]
+fn a_spilled_thread_fits_back_beside_the_softirq_of_its_home() {
+    let (home, thread) = (FULL * 55 / 100, FULL * 16 / 100);
+    // SAFETY: no pointer is passed.
+    assert!(unsafe { native_loads_fit_together(home, thread) });
+}
+
 /// While a thread is alone on a full NIC-local core, its NIC's steering is not known.
 #[test]
 fn a_full_core_is_left_until_packets_are_known_to_follow() {

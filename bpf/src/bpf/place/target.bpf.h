@@ -149,6 +149,19 @@ static __always_inline void judge_alarm(const struct task_ctx *task, u64 now)
 	home->false_alarms += home->false_alarms < 3;
 }
 
+/* Average how much of a CPU @p uses. */
+static void note_use(const struct task_struct *p, struct task_ctx *task, u64 now)
+{
+	u64 window_ns = now - task->used_mark_ns;
+
+	if (window_ns < LOAD_WINDOW_NS)
+		return;
+	task->used_1024ths = load_update(task->used_1024ths,
+					 p->se.sum_exec_runtime - task->used_ran_ns, window_ns);
+	task->used_mark_ns = now;
+	task->used_ran_ns = p->se.sum_exec_runtime;
+}
+
 /* The window of @now in which a thread searches once. */
 static __always_inline u32 search_window(u64 now)
 {
@@ -162,8 +175,7 @@ static bool stays_spilled(const struct task_struct *p, const struct task_ctx *ta
 	       !is_exclusive(task->target_cpu) && !is_taken(task->target_cpu) &&
 	       task->target_cpu != task->home.cpu &&
 	       (now < task->spill_until_ns ||
-		!loads_fit_together(state_of(task->home.cpu)->load_1024ths,
-				    state_of(task->target_cpu)->load_1024ths));
+		!loads_fit_together(state_of(task->home.cpu)->load_1024ths, task->used_1024ths));
 }
 
 /* Is @target as near to the NIC as a long-flow thread wants it, and still open to it? */
@@ -282,6 +294,7 @@ static s32 place_by_packets(struct task_struct *p, struct task_ctx *task, u64 no
 		task->target_cpu = -1;
 		return -1;
 	}
+	note_use(p, task, now);
 	look_if_full(task->target_cpu >= 0 ? task->target_cpu : task->home.cpu, now);
 	cpu = choose_long(&place, p, task, now);
 	place_long(task, cpu, &place, now);

@@ -75,6 +75,11 @@ struct task_ctx {
 	u64 polled_ns;		      /* when it last polled a NIC, or 0: telemetry.bpf.h */
 	u64 burst_bytes[KEPT_BURSTS]; /* of its last bursts: telemetry.bpf.h */
 	u32 newest_burst; /* index of the last one; counts on without end: telemetry.bpf.h */
+
+	/* accessed when a long-flow thread is placed: target.bpf.h writes them */
+	u32 used_1024ths; /* how much of a CPU it uses, averaged */
+	u64 used_mark_ns; /* ... as of then */
+	u64 used_ran_ns;  /* its CPU time then */
 };
 
 #define STORAGE_OFFSET 8
