@@ -76,10 +76,10 @@ struct task_ctx {
 	u64 burst_bytes[KEPT_BURSTS]; /* of its last bursts: telemetry.bpf.h */
 	u32 newest_burst; /* index of the last one; counts on without end: telemetry.bpf.h */
 
-	/* accessed when a long-flow thread is placed: target.bpf.h writes them */
-	u32 used_1024ths; /* how much of a CPU it uses, averaged */
-	u64 used_mark_ns; /* ... as of then */
-	u64 used_ran_ns;  /* its CPU time then */
+	/* accessed when a long-flow thread is placed */
+	u32 used_1024ths; /* how much of a CPU it uses, averaged: target.bpf.h */
+	u64 used_mark_ns; /* ... as of then: target.bpf.h */
+	u64 used_ran_ns;  /* its CPU time then: target.bpf.h */
 };
 
 #define STORAGE_OFFSET 8
