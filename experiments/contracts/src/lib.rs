@@ -135,15 +135,8 @@ impl<'a> Run<'a> {
     fn start(options: &'a ContractsOptions, progress: &'a Progress) -> Result<Self> {
         let bench = Bench::boot(&options.guest, progress)?;
         let arms = ["default".parse()?, options.scheduler.clone()];
-        Ok(Self {
-            options,
-            progress,
-            bench,
-            boots: Boots::first(),
-            arms,
-            first: 0,
-            complaints: Vec::new(),
-        })
+        let boots = Boots::first();
+        Ok(Self { options, progress, bench, boots, arms, first: 0, complaints: Vec::new() })
     }
 
     /// Measures the mixes of a block, and those that seem broken again.

@@ -122,8 +122,7 @@ fn in_guest(options: &JournalOptions, progress: &Progress) -> Result<Tally> {
         let found = boots.run(&mut guest, progress, boot, |guest| {
             let ran = guest.link.run(&argv, limit);
             let finished = guest.survive(ran)??;
-            let said = || format!("trials in the guest failed: {}", finished.last_words());
-            ensure!(finished.success(), said());
+            ensure!(finished.success(), "trials in the guest failed: {}", finished.last_words());
             read(&finished.stdout)
         })?;
         tally.add(found);
