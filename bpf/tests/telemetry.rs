@@ -16,6 +16,11 @@ use steer_bpf::{Telemetry, intf};
 
 mod common;
 
+/// A pause ends no burst: this machine may stop a test at any moment, for any time.
+fn patient_settings() -> intf::class_settings {
+    intf::class_settings { idle_gap_ns: u64::MAX, ..common::settings() }
+}
+
 const RPC_BYTES: usize = 512;
 const ROUNDS: usize = 10;
 
@@ -38,7 +43,7 @@ fn telemetry_tells_long_from_short_flows() {
         return;
     }
     let mut slot = MaybeUninit::uninit();
-    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
+    let telemetry = Telemetry::attach(&mut slot, &patient_settings()).unwrap();
     let before = telemetry.counters().unwrap();
 
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -67,7 +72,7 @@ fn telemetry_charges_the_thread_that_moves_the_data() {
         return;
     }
     let mut slot = MaybeUninit::uninit();
-    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
+    let telemetry = Telemetry::attach(&mut slot, &patient_settings()).unwrap();
     telemetry.follow(gettid()).unwrap();
     let load = || own_task(&telemetry).load;
     assert_eq!(load().long_ns, 0);
@@ -91,7 +96,7 @@ fn packets_of_a_thread_that_polls_the_nic_are_taken_to_follow_it() {
         return;
     }
     let mut slot = MaybeUninit::uninit();
-    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
+    let telemetry = Telemetry::attach(&mut slot, &patient_settings()).unwrap();
     telemetry.follow(gettid()).unwrap();
     telemetry.set_nic(LOOPBACK, 0).unwrap();
     for polls in [false, true] {
@@ -117,7 +122,7 @@ fn a_worker_of_the_kernel_has_no_class() {
         return;
     }
     let mut slot = MaybeUninit::uninit();
-    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
+    let telemetry = Telemetry::attach(&mut slot, &patient_settings()).unwrap();
     let long = || telemetry.counters().unwrap()[intf::steer_counter_CNT_FLOW_LONG as usize];
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let connect = || {
@@ -200,7 +205,7 @@ fn telemetry_tells_acknowledged_datagrams_from_a_ping_pong() {
         return;
     }
     let mut slot = MaybeUninit::uninit();
-    let telemetry = Telemetry::attach(&mut slot, &common::settings()).unwrap();
+    let telemetry = Telemetry::attach(&mut slot, &patient_settings()).unwrap();
     // each case in a thread of its own: a thread's sums last
     let load = |size, answer| {
         thread::scope(|scope| {
