@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use log::warn;
 
 /// What a command needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +22,11 @@ pub(crate) enum Need {
 pub(crate) fn check(need: Need) -> Result<()> {
     let missing = match need {
         Need::Tracing => steer_doctor::missing_for_tracing(Path::new("/")),
-        Need::SchedExt => steer_doctor::missing_for_sched_ext(Path::new("/")),
+        Need::SchedExt => {
+            let mut missing = steer_doctor::missing_for_sched_ext(Path::new("/"));
+            missing.extend(core_scheduling());
+            missing
+        }
     };
     match &missing[..] {
         [] if !steer_bpf::may_call_bpf() => bail!(
@@ -32,6 +37,24 @@ pub(crate) fn check(need: Need) -> Result<()> {
         [one] => bail!("{one}"),
         many => bail!("this host lacks {} things:\n  - {}", many.len(), many.join("\n  - ")),
     }
+}
+
+/// What is wrong if programs use core scheduling and the kernel can hang by that. If none was seen to use
+/// it, this is a warning.
+fn core_scheduling() -> Option<String> {
+    let users = steer_doctor::core_scheduling_users()?;
+    if users.is_empty() {
+        warn!(
+            "this kernel can hang if a program uses core scheduling: \
+             `scx_steer doctor --explain core-scheduling-hangs`"
+        );
+        return None;
+    }
+    Some(format!(
+        "this kernel can hang under sched_ext while programs use core scheduling: stop {} \
+         (`scx_steer doctor --explain core-scheduling-in-use`)",
+        users.join(", ")
+    ))
 }
 
 /// Name of the sched_ext scheduler in force on this host.

@@ -10,6 +10,7 @@ use super::bench::{Bench, RESTART, moved};
 use super::{situation, status};
 use steer_ground::progress::Progress;
 use steer_ground::tool;
+use steer_lab::fresh::Boots;
 use steer_lab::guest::{Guest, GuestOptions};
 use steer_scenario::workload::Workload;
 
@@ -79,11 +80,17 @@ pub fn run(mut options: SoakOptions) -> Result<()> {
     options.workload.check_own("lab soak")?;
     options.guest.extra.push(tool::installed("stress-ng", "apt install stress-ng")?);
     let progress = Progress::rounds(options.minutes.into());
-    let guest = Guest::boot(&options.guest, None, &progress)?;
-    let mut bench = Bench::new(guest, options.workload, false)?;
-    bench.reload = RELOAD;
-    let soaked = soak(&mut bench, options.minutes, &progress);
-    let summary = bench.guest.survive(soaked)??;
+    let boot = || {
+        let guest = Guest::boot(&options.guest, None, &progress)?;
+        let mut bench = Bench::new(guest, options.workload.clone(), false)?;
+        bench.reload = RELOAD;
+        Ok(bench)
+    };
+    let mut bench = boot()?;
+    let summary = Boots::first().run(&mut bench, &progress, boot, |bench| {
+        let soaked = soak(bench, options.minutes, &progress);
+        bench.guest.survive(soaked)?
+    })?;
     let complaints = bench.guest.complaints()?;
     drop(progress);
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));

@@ -9,6 +9,7 @@ use steer_nic::{Feature, Live, NicState, Pause};
 use steer_topology::Machine;
 
 use crate::connections::{Connection, connections};
+use crate::core_scheduling::core_scheduling_users;
 use crate::observed::Observed;
 
 /// What was asked, each with the reason if there was no answer.
@@ -22,6 +23,9 @@ pub struct Facts {
     pub connections: Result<Vec<Connection>, String>,
     /// What the observer saw.
     pub observed: Result<Observed, String>,
+    /// The processes that use core scheduling; `None` if that cannot hang the kernel.
+    #[serde(default)]
+    pub core_scheduling: Option<Vec<String>>,
 }
 
 /// A NIC: its settings, and what else its driver answers.
@@ -60,7 +64,7 @@ impl Facts {
             }
             _ => format!("the kernel does not list TCP connections: {error}"),
         });
-        Facts { machine, nics, connections, observed }
+        Facts { machine, nics, connections, observed, core_scheduling: core_scheduling_users() }
     }
 
     /// Reads recorded facts.

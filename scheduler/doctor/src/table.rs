@@ -11,6 +11,8 @@ pub const TABLE: &[&Row] = &[
     &checks::kernel::NO_SCHED_EXT,
     &checks::kernel::PREEMPT_RT,
     &checks::kernel::ISOLATED,
+    &checks::core_scheduling::USED,
+    &checks::core_scheduling::HANGS,
     &checks::kernel::JIT_OFF,
     &checks::kernel::LOCKDOWN,
     &checks::config::NO_BTF,

@@ -2,6 +2,7 @@
 
 pub(crate) mod cgroups;
 pub(crate) mod config;
+pub(crate) mod core_scheduling;
 pub(crate) mod flow_control;
 pub(crate) mod gain;
 pub(crate) mod irqs;
