@@ -45,6 +45,9 @@ pub struct LoadOptions {
     pub exit_dump_len: u32,
     /// [`Scheduler::hotplug_seq`] from before the machine was read.
     pub hotplug_seq: u64,
+    /// Whether the kernel can hang if a thread with a core scheduling cookie runs under sched_ext: then
+    /// a host that has one refuses the scheduler.
+    pub cookies_hang: bool,
     /// Passed on to libbpf.
     pub libbpf: LibbpfOpts,
 }
@@ -117,6 +120,7 @@ impl<'obj> Scheduler<'obj> {
         let rodata = skel.maps.rodata_data.as_mut().context("the object has no .rodata")?;
         intf::copy_to_skeleton(places, &mut rodata.place_settings);
         rodata.nr_shards = plan.nr_shards;
+        rodata.cookies_hang = options.cookies_hang;
         plan.count_cpus(&mut rodata.cpus_of_shard);
         rodata.own_namespace = plan.origins.namespace;
         rodata.smallest_napi = plan.origins.smallest_napi.unwrap_or(u32::MAX);

@@ -103,8 +103,12 @@ fn serve(
     let devices = NetworkDevices::now()?;
     let queue_cpus = policy.settings().placement.queue_cpus;
     let mut plan = Plan::new(&Machine::live()?).divided(queue_cpus);
-    let options =
-        LoadOptions { exit_dump_len: args.exit_dump_len, hotplug_seq, libbpf: args.libbpf.clone() };
+    let options = LoadOptions {
+        exit_dump_len: args.exit_dump_len,
+        hotplug_seq,
+        cookies_hang: steer_doctor::core_scheduling_users().is_some(),
+        libbpf: args.libbpf.clone(),
+    };
     let mut slot = MaybeUninit::uninit();
     let hurry = Hurry::new();
     let mut scheduler = Scheduler::attach(

@@ -30,6 +30,7 @@
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
 #include "bound.bpf.h"
+#include "cookies.bpf.h"
 #include "ground/affinity.bpf.h"
 #include "ground/context.bpf.h"
 #include "ground/counters.bpf.h"
@@ -325,13 +326,12 @@ void BPF_STRUCT_OPS(steer_disable, struct task_struct *p)
 
 s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	struct task_ctx *task =
-		bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task_ctx *task = new_ctx(p);
 
 	if (!task)
 		return -ENOMEM;
-	task->target_cpu = -1;
-	task->left_home_cpu = -1;
+	if (!args->fork && is_dangerous(p))
+		return -EBUSY;
 	task->slept_after_ns = HANDOFF_UNKNOWN_NS;
 	join_group(task, args->cgroup);
 	return 0;

@@ -19,6 +19,19 @@ static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
 	return bpf_task_storage_get(&tasks, p, NULL, 0);
 }
 
+/* NULL if there is no memory. */
+static __always_inline struct task_ctx *new_ctx(struct task_struct *p)
+{
+	struct task_ctx *task =
+		bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (task) {
+		task->target_cpu = -1;
+		task->left_home_cpu = -1;
+	}
+	return task;
+}
+
 /* The thread waits from @now on. */
 static __always_inline void note_waits_since(struct task_ctx *task, u64 now)
 {
