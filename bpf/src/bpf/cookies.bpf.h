@@ -16,17 +16,18 @@ struct task_struct___core {
 	unsigned long core_cookie;
 } __attribute__((preserve_access_index));
 
-/* Whether @p must not run under this scheduler; says so. */
-static bool is_dangerous(struct task_struct *p)
+/* An error, with a message, if @p may not be taken over. A fork is: its parent has the cookie, too.
+ */
+static s32 refuse_cookie(struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_struct___core *core = (void *)p;
 
-	if (!cookies_hang || !bpf_core_field_exists(core->core_cookie) ||
+	if (!cookies_hang || args->fork || !bpf_core_field_exists(core->core_cookie) ||
 	    !BPF_CORE_READ(core, core_cookie))
-		return false;
+		return 0;
 	scx_bpf_error("%s[%d] uses core scheduling, with which this kernel can hang", p->comm,
 		      p->pid);
-	return true;
+	return -EBUSY;
 }
 
 #endif /* __STEER_COOKIES_BPF_H */

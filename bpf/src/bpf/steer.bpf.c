@@ -20,12 +20,11 @@
  *              CPU 1  S S                CPU 3  L
  *
  * A class decides where a thread runs and whether its wake-up may preempt. It does not decide how
- * much CPU time a thread gets: weights do, whatever the class (queue.bpf.h).
+ * much CPU time a thread gets: nice values do, and the weights and limits of cgroups (queue.bpf.h,
+ * shares.bpf.h, limit.bpf.h).
  *
  * A wake-up for an idle CPU or for another cache is completed there (SCX_OPS_ALLOW_QUEUED_WAKEUP),
  * so the CPU that handles packets does not take the locks of other CPUs' queues.
- *
- * Honours nice values, and the weights and limits of cgroups (shares.bpf.h, limit.bpf.h).
  */
 #include <scx/common.bpf.h>
 #include <scx/compat.bpf.h>
@@ -327,11 +326,12 @@ void BPF_STRUCT_OPS(steer_disable, struct task_struct *p)
 s32 BPF_STRUCT_OPS(steer_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_ctx *task = new_ctx(p);
+	s32 err = task ? refuse_cookie(p, args) : -ENOMEM;
 
-	if (!task)
-		return -ENOMEM;
-	if (!args->fork && is_dangerous(p))
-		return -EBUSY;
+	if (err)
+		return err;
+	task->target_cpu = -1;
+	task->left_home_cpu = -1;
 	task->slept_after_ns = HANDOFF_UNKNOWN_NS;
 	join_group(task, args->cgroup);
 	return 0;

@@ -22,14 +22,7 @@ static __always_inline struct task_ctx *ctx_of(struct task_struct *p)
 /* NULL if there is no memory. */
 static __always_inline struct task_ctx *new_ctx(struct task_struct *p)
 {
-	struct task_ctx *task =
-		bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (task) {
-		task->target_cpu = -1;
-		task->left_home_cpu = -1;
-	}
-	return task;
+	return bpf_task_storage_get(&tasks, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 /* The thread waits from @now on. */
