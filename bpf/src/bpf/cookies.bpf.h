@@ -16,8 +16,7 @@ struct task_struct___core {
 	unsigned long core_cookie;
 } __attribute__((preserve_access_index));
 
-/* An error, with a message, if @p may not be taken over. A fork is: its parent has the cookie, too.
- */
+/* An error, with a message, if @p may not be taken over. For a fork it is too late. */
 static s32 refuse_cookie(struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct task_struct___core *core = (void *)p;
