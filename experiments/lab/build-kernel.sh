@@ -40,7 +40,7 @@ echo "unpacking $SOURCE"
 tar -xf "$work/root/usr/src/$SOURCE.tar.xz" -C "$work"
 cd "$work/$SOURCE"
 xz -dc "$work/root/usr/src/linux-config-6.12/config.amd64_none_cloud-amd64.xz" >.config
-# sched_ext and core scheduling exclude each other in this series; signing needs Debian's keys
+# without core scheduling, as Debian's kernels with sched_ext; signing needs Debian's keys
 scripts/config -e SCHED_CLASS_EXT -e EXT_GROUP_SCHED -d SCHED_CORE -e DEBUG_INFO_BTF \
 	-e DEBUG_INFO_DWARF4 -d DEBUG_INFO_DWARF_TOOLCHAIN_DEFAULT \
 	-d MODULE_SIG -d SECURITY_LOCKDOWN_LSM -d SYSTEM_TRUSTED_KEYRING -d INTEGRITY \
