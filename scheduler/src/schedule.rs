@@ -106,7 +106,7 @@ fn serve(
     let options = LoadOptions {
         exit_dump_len: args.exit_dump_len,
         hotplug_seq,
-        cookies_hang: steer_doctor::core_scheduling_users().is_some(),
+        cookies_hang: steer_doctor::core_scheduling_hangs(),
         libbpf: args.libbpf.clone(),
     };
     let mut slot = MaybeUninit::uninit();

@@ -5,55 +5,55 @@
 //! scheduler: since Linux 6.19 (commit 4c95380701f5) the kernel may let go of a lock while it chooses
 //! threads for a whole core. Repaired in Linux 7.3 and 7.2.y (commits f2da9587118d, d954004205c1).
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use rustix::process::Pid;
 use rustix::thread::{CoreSchedulingScope, core_scheduling_cookie, gettid};
+
+use crate::needs::{BTF, release, version};
+use crate::root::Root;
 
 /// The first release with the fault.
 const SINCE: (u32, u32) = (6, 19);
 /// A field of `struct scx_rq` that the repair has added (kernel/sched/sched.h).
 const REPAIR: &[u8] = b"\0lock_drop_seq\0";
 
+/// Whether this host's kernel can hang if a thread with a cookie runs under a sched_ext scheduler.
+pub fn core_scheduling_hangs() -> bool {
+    // ENODEV on a machine without SMT, EINVAL on a kernel without CONFIG_SCHED_CORE
+    if core_scheduling_cookie(gettid(), CoreSchedulingScope::Thread).is_err() {
+        return false;
+    }
+    let root = Root::new("/");
+    let btf = root.peek(BTF).ok().flatten().unwrap_or_default();
+    hangs(&release(&root), &btf)
+}
+
 /// The processes that have threads with a cookie now, such as `cloud-hypervisor (4711)`, where the
 /// kernel can hang by that; `None` where it cannot.
 pub fn core_scheduling_users() -> Option<Vec<String>> {
-    // ENODEV on a machine without SMT, EINVAL on a kernel without CONFIG_SCHED_CORE
-    core_scheduling_cookie(gettid(), CoreSchedulingScope::Thread).ok()?;
-    let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    hangs(&release, &btf).then(users)
+    core_scheduling_hangs().then(users)
 }
 
 /// Whether a kernel that can have cookies has the fault.
 fn hangs(release: &str, btf: &[u8]) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return false };
-    (major, minor) >= SINCE && !btf.windows(REPAIR.len()).any(|name| name == REPAIR)
+    version(release).is_some_and(|version| version >= SINCE)
+        && !btf.windows(REPAIR.len()).any(|name| name == REPAIR)
 }
 
 /// The processes that have threads with a cookie. Without root, only those of the same user are seen.
 fn users() -> Vec<String> {
-    let has_cookie = |thread: PathBuf| {
-        let number = thread.file_name().and_then(|name| name.to_str()?.parse().ok());
+    let root = Root::new("/");
+    let numbers = |folder: &str| root.numbered(folder, "").unwrap_or_default();
+    let has_cookie = |thread: u32| {
+        let thread = i32::try_from(thread).ok().and_then(Pid::from_raw);
         let cookie = |thread| core_scheduling_cookie(thread, CoreSchedulingScope::Thread).ok();
-        number.and_then(Pid::from_raw).and_then(cookie).is_some_and(|cookie| cookie != 0)
+        thread.and_then(cookie).is_some_and(|cookie| cookie != 0)
     };
-    let mut users = Vec::new();
-    for process in entries(Path::new("/proc")) {
-        if entries(&process.join("task")).any(has_cookie) {
-            let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-            let number = process.file_name().unwrap_or_default().display().to_string();
-            users.push(format!("{} ({number})", name.trim()));
-        }
-    }
-    users
-}
-
-/// What a folder has; nothing if it is gone.
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+    let uses = |process: &u32| numbers(&format!("proc/{process}/task")).into_iter().any(has_cookie);
+    let named = |process: u32| {
+        let name = root.text(&format!("proc/{process}/comm")).ok().flatten().unwrap_or_default();
+        format!("{name} ({process})")
+    };
+    numbers("proc").into_iter().filter(uses).map(named).collect()
 }
 
 #[cfg(test)]

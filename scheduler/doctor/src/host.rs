@@ -8,6 +8,7 @@ use steer_topology::Machine;
 
 use crate::case::Unchecked;
 use crate::facts::{Facts, NicFacts};
+use crate::needs;
 use crate::observed::Observed;
 use crate::record::FACTS;
 use crate::root::Root;
@@ -92,12 +93,10 @@ impl Host {
     /// Major and minor number of the kernel.
     pub(crate) fn kernel(&self) -> Result<(u32, u32), Unchecked> {
         let release = self.release()?;
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => Ok((major, minor)),
-            _ => Err(Unchecked(format!(
+        needs::version(&release).ok_or_else(|| {
+            Unchecked(format!(
                 "/proc/sys/kernel/osrelease contains \"{release}\", which is no version"
-            ))),
-        }
+            ))
+        })
     }
 }

@@ -22,7 +22,7 @@ mod text;
 
 pub use case::{Case, Checked, Evidence, Unchecked};
 pub use connections::Connection;
-pub use core_scheduling::core_scheduling_users;
+pub use core_scheduling::{core_scheduling_hangs, core_scheduling_users};
 pub use document::{explain, page};
 pub use facts::{Facts, NicFacts};
 pub use host::{Host, Wanted};

@@ -101,8 +101,14 @@ pub(crate) fn boot_config(root: &Root) -> String {
     format!("boot/config-{}", release(root))
 }
 
-fn release(root: &Root) -> String {
+pub(crate) fn release(root: &Root) -> String {
     root.text("proc/sys/kernel/osrelease").ok().flatten().unwrap_or_default()
+}
+
+/// Major and minor number of a kernel's release; `None` if it has none.
+pub(crate) fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 #[cfg(test)]
