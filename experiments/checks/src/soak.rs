@@ -2,6 +2,8 @@
 //! come and go, changing policies of every class, threads of all weights, limits and cpusets, real-time
 //! hogs. Nothing may stall, the kernel must not eject the scheduler, and must not complain.
 
+use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -12,6 +14,7 @@ use steer_ground::progress::Progress;
 use steer_ground::tool;
 use steer_lab::fresh::Boots;
 use steer_lab::guest::{Guest, GuestOptions};
+use steer_scenario::scheduler::JOB;
 use steer_scenario::workload::Workload;
 
 /// How long to soak, and with what.
@@ -19,6 +22,8 @@ use steer_scenario::workload::Workload;
 pub struct SoakOptions {
     /// How long.
     pub minutes: u32,
+    /// Folder for `console.log` and, after a failure, `scheduler.log`.
+    pub out: PathBuf,
     /// The traffic, and what runs beside it.
     pub workload: Workload,
     /// The guest.
@@ -79,9 +84,12 @@ pub fn run(mut options: SoakOptions) -> Result<()> {
     options.workload.check()?;
     options.workload.check_own("lab soak")?;
     options.guest.extra.push(tool::installed("stress-ng", "apt install stress-ng")?);
+    fs::create_dir_all(&options.out)
+        .with_context(|| format!("creating {}", options.out.display()))?;
     let progress = Progress::rounds(options.minutes.into());
     let boot = || {
-        let guest = Guest::boot(&options.guest, None, &progress)?;
+        let console = options.out.join("console.log");
+        let guest = Guest::boot(&options.guest, Some(&console), &progress)?;
         let mut bench = Bench::new(guest, options.workload.clone(), false)?;
         bench.reload = RELOAD;
         Ok(bench)
@@ -89,7 +97,17 @@ pub fn run(mut options: SoakOptions) -> Result<()> {
     let mut bench = boot()?;
     let summary = Boots::first().run(&mut bench, &progress, boot, |bench| {
         let soaked = soak(bench, options.minutes, &progress);
-        bench.guest.survive(soaked)?
+        let soaked = bench.guest.survive(soaked)?;
+        if soaked.is_err() {
+            let log = options.out.join("scheduler.log");
+            let said = bench.guest.link.so_far(JOB)?.stderr;
+            fs::write(&log, said).with_context(|| format!("writing {}", log.display()))?;
+            progress.say(&format!(
+                "the guest's console and the scheduler's log: {}",
+                options.out.display()
+            ));
+        }
+        soaked
     })?;
     let complaints = bench.guest.complaints()?;
     drop(progress);

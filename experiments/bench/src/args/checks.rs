@@ -66,6 +66,9 @@ pub(crate) struct SoakArgs {
     /// Duration in minutes.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) minutes: u32,
+    /// Folder for the guest's console and, after a failure, the scheduler's log.
+    #[arg(long, value_name = "DIR", default_value = "target/soak")]
+    pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) workload: WorkloadArgs,
     #[command(flatten)]
@@ -76,7 +79,7 @@ impl TryFrom<SoakArgs> for SoakOptions {
     type Error = Error;
 
     fn try_from(args: SoakArgs) -> Result<Self> {
-        let SoakArgs { minutes, workload, guest } = args;
-        Ok(Self { minutes, workload: workload.try_into()?, guest: guest.into() })
+        let SoakArgs { minutes, out, workload, guest } = args;
+        Ok(Self { minutes, out, workload: workload.try_into()?, guest: guest.into() })
     }
 }
