@@ -19,6 +19,7 @@ mod policies;
 #[cfg(feature = "testing")]
 mod policy_object;
 mod probe;
+mod realtime;
 mod sampling;
 mod scheduler;
 mod stamps;

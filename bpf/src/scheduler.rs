@@ -23,7 +23,9 @@ use crate::{
     intf,
     limits::{self, Limit},
     origins::OriginMaps,
-    probe, swap,
+    probe,
+    realtime::Realtime,
+    swap,
 };
 
 #[allow(
@@ -131,7 +133,9 @@ impl<'obj> Scheduler<'obj> {
         let mut skel = scx_ops_load!(skel, steer_ops, uei)?;
         fill_origins(&skel, &plan.origins)?;
         let events = CgroupEvents::from(&skel.maps.cgroup_events)?;
+        let realtime = Realtime::where_needed();
         let link = scx_ops_attach!(skel, steer_ops)?;
+        drop(realtime);
         let polls = [&skel.progs.telemetry_polls, &skel.progs.telemetry_ring_polls];
         let _polls = polls.map(probe::attach_if_loaded);
         Ok(Self { skel, cgroups: None, events, link: Some(link), _polls })

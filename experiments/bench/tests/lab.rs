@@ -326,6 +326,26 @@ fn where_irqs_move_threads_follow() {
     bench.assert_clean();
 }
 
+/// Loads scx_steer again, as a CPU goes, while threads that began after it keep all CPUs busy.
+const RELOAD: &str = "\
+scx_steer > /tmp/log 2>&1 & until grep -q 'in force' /tmp/log; do sleep 0.2; done
+for i in $(seq 150); do nice -n 19 sh -c 'while :; do :; done' & done; sleep 2
+times=$(cat /sys/kernel/sched_ext/enable_seq); echo 0 > /sys/devices/system/cpu/cpu1/online
+while [ $(cat /sys/kernel/sched_ext/enable_seq) = $times ]; do sleep 0.2; done
+sleep 5; cat /sys/kernel/sched_ext/state";
+
+/// On some kernels, without a real-time priority, the guest hung (bpf/src/realtime.rs).
+#[test]
+fn it_loads_beside_threads_that_keep_all_cpus_busy() {
+    if !lab("it_loads_beside_threads_that_keep_all_cpus_busy") {
+        return;
+    }
+    let bench = Bench::new("busy");
+    let arguments = ["lab", "run", "--kernel-cache", KERNELS, "--", "sh", "-c", RELOAD];
+    let loaded = bench.command(&arguments).assert().success();
+    loaded.stdout(predicate::str::contains("enabled"));
+}
+
 /// Starts the guest test, which boots a guest.
 fn lab_test(bench: &Bench) -> Child {
     let scx_steer = PathBuf::from(env!("CARGO_BIN_EXE_steer-bench")).with_file_name("scx_steer");
