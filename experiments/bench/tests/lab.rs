@@ -326,10 +326,13 @@ fn where_irqs_move_threads_follow() {
     bench.assert_clean();
 }
 
-/// Loads scx_steer again, as a CPU goes, while threads that began after it keep all CPUs busy.
+/// Loads scx_steer again, as a CPU goes, while threads that began after it keep all CPUs busy. Those
+/// that sleep are handed over before these: this takes longer than the slice with which the thread that
+/// loads it is handed over.
 const RELOAD: &str = "\
 scx_steer > /tmp/log 2>&1 & until grep -q 'in force' /tmp/log; do sleep 0.2; done
-for i in $(seq 150); do nice -n 19 sh -c 'while :; do :; done' & done; sleep 2
+for i in $(seq 2500); do sleep 1000 & done
+for i in $(seq 100); do sh -c 'renice -n 19 $$; while :; do :; done' & done; sleep 2
 times=$(cat /sys/kernel/sched_ext/enable_seq); echo 0 > /sys/devices/system/cpu/cpu1/online
 while [ $(cat /sys/kernel/sched_ext/enable_seq) = $times ]; do sleep 0.2; done
 sleep 5; cat /sys/kernel/sched_ext/state";
