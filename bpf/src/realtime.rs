@@ -21,10 +21,9 @@ pub(crate) struct Realtime {
 impl Realtime {
     /// Where the kernel needs it; otherwise nothing changes.
     pub(crate) fn where_needed() -> Self {
-        match compat::struct_has_field("scx_enable_cmd", "work") {
-            Ok(true) => Self { before: None },
-            Ok(false) | Err(_) => Self::new(),
-        }
+        // an error: there is no such struct
+        let has_a_thread = compat::struct_has_field("scx_enable_cmd", "work").unwrap_or(false);
+        if has_a_thread { Self { before: None } } else { Self::new() }
     }
 
     fn new() -> Self {

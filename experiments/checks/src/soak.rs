@@ -3,7 +3,7 @@
 //! hogs. Nothing may stall, the kernel must not eject the scheduler, and must not complain.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -99,13 +99,10 @@ pub fn run(mut options: SoakOptions) -> Result<()> {
         let soaked = soak(bench, options.minutes, &progress);
         let soaked = bench.guest.survive(soaked)?;
         if soaked.is_err() {
-            let log = options.out.join("scheduler.log");
-            let said = bench.guest.link.so_far(JOB)?.stderr;
-            fs::write(&log, said).with_context(|| format!("writing {}", log.display()))?;
-            progress.say(&format!(
-                "the guest's console and the scheduler's log: {}",
-                options.out.display()
-            ));
+            progress.say(&match keep_log(bench, &options.out) {
+                Ok(()) => format!("console and scheduler's log: {}", options.out.display()),
+                Err(error) => format!("the scheduler's log is lost: {error:#}"),
+            });
         }
         soaked
     })?;
@@ -114,6 +111,13 @@ pub fn run(mut options: SoakOptions) -> Result<()> {
     ensure!(complaints.is_empty(), "the guest's kernel complains: {}", complaints.join(" | "));
     println!("{summary} on {}", bench.guest.release);
     Ok(())
+}
+
+/// Writes what the scheduler has said to `scheduler.log` in `folder`.
+fn keep_log(bench: &mut Bench, folder: &Path) -> Result<()> {
+    let log = folder.join("scheduler.log");
+    let said = bench.guest.link.so_far(JOB)?.stderr;
+    fs::write(&log, said).with_context(|| format!("writing {}", log.display()))
 }
 
 /// Runs everything, and returns a summary.
