@@ -280,7 +280,7 @@ fn with_a_nic_on_each_node_threads_go_to_their_own() {
 }
 
 /// Four long flows, four CPUs, all near the NIC. Without reserved cores, long flows claim every CPU
-/// and share much of their time with RPCs (experiments/runs/2026-11-22-one-node).
+/// and share much of their time with RPCs (experiments/runs/2026-11-30-one-node).
 #[test]
 fn where_long_flows_could_claim_every_core_rpcs_keep_some() {
     if !lab("where_long_flows_could_claim_every_core_rpcs_keep_some") {
