@@ -46,6 +46,7 @@ echo "== starts at boot"
 until_true sh -c 'systemctl -q is-active scx_steer || systemctl -q is-failed scx_steer'
 say systemctl is-active scx_steer
 in_force || fail "active, but not in force"
+journalctl -b --no-pager -u scx_steer | grep "real-time priority" && fail "it may take no such priority"
 run "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
 systemctl -q disable --now scx_steer
 until_true off
@@ -252,7 +253,7 @@ same "$original" || fail "the NIC is set to $(rps), and was $original"
 [ -e /etc/scx_steer/policy.d/50-a.toml ] || fail "the policy file has gone"
 systemctl is-enabled scx_steer >/dev/null 2>&1 && fail "it is still enabled"
 
-echo "== in a container with the two capabilities of the DaemonSet"
+echo "== in a container with the capabilities of the DaemonSet"
 cp /root/scx_steer /usr/bin/
 rm /etc/scx_steer/host.toml
 mkdir -p /run/bundle/rootfs
@@ -268,6 +269,7 @@ until_true in_force
 say crun exec scx scx_steer status
 run 'grep -h ^Cap /proc/$(pgrep -f "^/usr/bin/scx_steer *$")/status'
 cat /run/container.log
+grep "real-time priority" /run/container.log && fail "it may take no such priority"
 say crun kill scx TERM
 until_true off
 

@@ -69,7 +69,7 @@ def same(chart, base):
 
 
 def unprivileged(daemonset):
-    """Not privileged, two capabilities, and host paths only to read."""
+    """Not privileged, three capabilities, and host paths only to read."""
     pod = daemonset["spec"]["template"]["spec"]
     added = {}
     for container in pod["initContainers"] + pod["containers"]:
@@ -81,19 +81,20 @@ def unprivileged(daemonset):
         hosts = {volume["name"] for volume in pod["volumes"] if "hostPath" in volume}
         for mount in container["volumeMounts"]:
             assert mount["name"] not in hosts or mount["readOnly"] is True, mount
-    both = ["BPF", "PERFMON"]
-    assert added == {"doctor": both, "scheduler": both, "metrics": []}, added
+    loading = ["BPF", "PERFMON"]
+    scheduler = [*loading, "SYS_NICE"]
+    assert added == {"doctor": loading, "scheduler": scheduler, "metrics": []}, added
     assert not pod.get("hostPID") and not pod.get("hostIPC")
     # the containers that package/guest.sh starts have the same
     bundle = json.loads((HERE / "container.json").read_text())
     capabilities = bundle["process"]["capabilities"]
-    assert {name: ["CAP_BPF", "CAP_PERFMON"] for name in capabilities} == capabilities
+    assert {name: [f"CAP_{held}" for held in scheduler] for name in capabilities} == capabilities
     mounted = {mount["destination"] for mount in bundle["mounts"]}
     wanted = {mount["mountPath"] for mount in pod["containers"][0]["volumeMounts"]}
     assert wanted <= mounted and mounted - wanted == {"/proc", "/dev", "/sys"}, mounted
     doctor = pod["initContainers"][0]["command"]
     assert json.dumps(doctor) in (HERE.parents[1] / "package" / "guest-test.sh").read_text(), doctor
-    print("ok: not privileged; capabilities BPF and PERFMON; host paths are read-only")
+    print("ok: not privileged; capabilities BPF, PERFMON and SYS_NICE; host paths are read-only")
 
 
 def main():
