@@ -37,6 +37,8 @@ off() { [ "$(cat $STATE/state)" = disabled ]; }
 pid() { systemctl show -P MainPID scx_steer; }
 restarts() { systemctl show -P NRestarts scx_steer; }
 restarted() { [ "$(restarts)" -gt "$before" ] && in_force; }
+# takes_priority LOG: the scheduler may take a real-time priority while it is put in force, else it warns
+takes_priority() { grep "real-time priority" "$1" && fail "it may take no real-time priority"; }
 say() { echo "\$ $*"; "$@" 2>&1 || fail "$*"; }
 # for a command whose exit code tells what it found
 say_any() { echo "\$ $*"; "$@" 2>&1; echo "(exit code $?)"; }
@@ -46,7 +48,7 @@ echo "== starts at boot"
 until_true sh -c 'systemctl -q is-active scx_steer || systemctl -q is-failed scx_steer'
 say systemctl is-active scx_steer
 in_force || fail "active, but not in force"
-journalctl -b --no-pager -u scx_steer | grep "real-time priority" && fail "it may take no such priority"
+takes_priority <(journalctl -b --no-pager -u scx_steer)
 run "grep -E '^(Cap|NoNewPrivs|Uid)' /proc/$(pid)/status"
 systemctl -q disable --now scx_steer
 until_true off
@@ -269,7 +271,7 @@ until_true in_force
 say crun exec scx scx_steer status
 run 'grep -h ^Cap /proc/$(pgrep -f "^/usr/bin/scx_steer *$")/status'
 cat /run/container.log
-grep "real-time priority" /run/container.log && fail "it may take no such priority"
+takes_priority /run/container.log
 say crun kill scx TERM
 until_true off
 
