@@ -150,12 +150,12 @@ fn measure(
     let (alone, more) = (without[median], added[median]);
     println!(
         "{sockets:>8}  {kind:>13}  {alone:>7.0} ns  {:>7.0} ns  {:>24}  {rounds:>6}  {:>6.3}  \
-         {in_programs:>9.0} ns  {:>8} B",
+         {in_programs:>9.0} ns  {:>10}",
         alone + more,
         format!("{more:.0} ns [{:.0}, {:.0}]", added[0], added[last]),
         (alone + more) / alone,
         // with few sockets, other users of memory hide it
-        if sockets >= 10_000 { (slab * 1024 / sockets as u64).to_string() } else { "–".into() },
+        if sockets >= 10_000 { format!("{} B", slab * 1024 / sockets as u64) } else { "–".into() },
     );
     Ok(())
 }
