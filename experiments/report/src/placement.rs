@@ -1,4 +1,4 @@
-//! What used each CPU in an arm's most typical round. The timeline and the drawing of the machine
+//! What used each CPU in an arm's typical round: the one nearest its median throughput per core. The timeline and the drawing of the machine
 //! show this.
 
 use maud::Markup;
@@ -6,7 +6,7 @@ use maud::Markup;
 use super::svg;
 use steer_result::{AbResult, CpuShares, Sample, Timeline};
 
-/// One arm in the round nearest its median throughput per core.
+/// One arm in its typical round.
 pub(super) struct Placement<'a> {
     pub(super) arm: &'a str,
     pub(super) sample: &'a Sample,
@@ -34,7 +34,7 @@ pub(super) fn placements<'a>(
     arms: &[&'a String],
 ) -> Vec<Placement<'a>> {
     let placement = |arm: &&'a String| {
-        let sample = median_sample(result, mode, arm)?;
+        let sample = result.typical(mode, arm)?;
         let timeline = sample.observe.timeline.as_ref()?;
         Some(Placement { arm: arm.as_str(), sample, timeline })
     };
@@ -50,15 +50,4 @@ pub(super) fn legend() -> Markup {
         ("other", "everything else"),
     ];
     svg::legend(classes.map(|(class, name)| (class.to_string(), name)))
-}
-
-/// The sample of an arm that is nearest to its median throughput per core, or else its first.
-fn median_sample<'a>(result: &'a AbResult, mode: &str, arm: &str) -> Option<&'a Sample> {
-    let median = result.modes.get(mode)?.median(arm, "throughput_per_core");
-    let distance = |sample: &&Sample| Some((sample.observe.throughput_per_core? - median?).abs());
-    let samples = result.raw.iter().filter(|s| s.mode == mode && s.arm == arm);
-    samples.min_by(|a, b| {
-        let far = f64::INFINITY;
-        distance(a).unwrap_or(far).total_cmp(&distance(b).unwrap_or(far))
-    })
 }

@@ -5,17 +5,23 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::ptr;
 
 use anyhow::{Context, Result, bail, ensure};
 use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
 use indexmap::IndexMap;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::layout;
+use super::sample::Sample;
+use super::types::AbResult;
 
 /// The member that has a result's samples, or the name of the file with them.
 const SAMPLES: &str = "raw";
+/// The member of a sample that has its observer's report, and the member of that with its timeline.
+const OBSERVE: &str = "observe";
+const TIMELINE: &str = "timeline";
 /// Ending of a file with samples.
 const SAMPLES_ENDING: &str = ".samples.jsonl.gz";
 /// Ending of a compressed file.
@@ -73,6 +79,33 @@ pub fn text(path: &Path) -> Result<String> {
     let list = format!("[{}]", samples.lines().collect::<Vec<_>>().join(",\n"));
     let list = RawValue::from_string(list)?;
     members.insert(SAMPLES.to_owned(), &list);
+    Ok(serde_json::to_string(&members)?)
+}
+
+/// The text of a result, in which only an arm's typical sample keeps its timeline: reports draw no
+/// other, and timelines are most of a result.
+///
+/// # Errors
+/// The text is not a result's.
+pub fn with_typical_timelines(text: &str, result: &AbResult) -> Result<String> {
+    let mut members: Members = serde_json::from_str(text)?;
+    let raw = members.get(SAMPLES).context("it has no samples")?;
+    let samples: Vec<&RawValue> = serde_json::from_str(raw.get())?;
+    let kept = |(text, sample): (&RawValue, &Sample)| -> Result<Box<RawValue>> {
+        if result.typical(&sample.mode, &sample.arm).is_some_and(|it| ptr::eq(it, sample)) {
+            return Ok(text.to_owned());
+        }
+        let mut parts: Members = serde_json::from_str(text.get())?;
+        let observe = parts.get(OBSERVE).context("a sample without an observer's report")?;
+        let mut observe: Members = serde_json::from_str(observe.get())?;
+        observe.shift_remove(TIMELINE);
+        let observe = to_raw_value(&observe)?;
+        parts.insert(OBSERVE.to_owned(), &observe);
+        Ok(to_raw_value(&parts)?)
+    };
+    let samples = samples.into_iter().zip(&result.raw).map(kept).collect::<Result<Vec<_>>>()?;
+    let samples = to_raw_value(&samples)?;
+    members.insert(SAMPLES.to_owned(), &samples);
     Ok(serde_json::to_string(&members)?)
 }
 
@@ -144,6 +177,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::archived;
     use crate::layout::tests::any_json;
 
     fn parsed(text: &str) -> Value {
@@ -185,6 +219,27 @@ mod tests {
         assert_eq!(write_one("one")[1], samples);
         let lines = contents(&folder.path().join("one.samples.jsonl.gz")).unwrap();
         assert_eq!(lines, "{\"a\":[1,2]}\n{\"a\":\"b c\"}\n");
+    }
+
+    #[test]
+    fn only_typical_samples_keep_their_timelines() {
+        let path = Path::new(archived::DEMO);
+        let whole = AbResult::read(path).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let trimmed = with_typical_timelines(&text(path).unwrap(), &whole).unwrap();
+        write(&trimmed, folder.path(), "result").unwrap();
+        let trimmed = AbResult::read(folder.path()).unwrap();
+        let typical =
+            |it: &Sample| whole.typical(&it.mode, &it.arm).is_some_and(|one| ptr::eq(one, it));
+        let mut expected = whole.clone();
+        for (sample, before) in expected.raw.iter_mut().zip(&whole.raw) {
+            sample.observe.timeline.take_if(|_| !typical(before));
+        }
+        assert_eq!(trimmed, expected);
+        let timelines = |result: &AbResult| {
+            result.raw.iter().filter(|sample| sample.observe.timeline.is_some()).count()
+        };
+        assert!(0 < timelines(&trimmed) && timelines(&trimmed) < timelines(&whole));
     }
 
     #[test]

@@ -74,6 +74,18 @@ impl AbResult {
         arms.map(String::as_str).filter(|arm| !not.contains(&Some(arm))).collect()
     }
 
+    /// The sample of an arm that is nearest to its median throughput per core, or else its first.
+    pub fn typical(&self, mode: &str, arm: &str) -> Option<&Sample> {
+        let median = self.modes.get(mode)?.median(arm, "throughput_per_core");
+        let distance =
+            |sample: &&Sample| Some((sample.observe.throughput_per_core? - median?).abs());
+        let samples = self.raw.iter().filter(|s| s.mode == mode && s.arm == arm);
+        samples.min_by(|a, b| {
+            let far = f64::INFINITY;
+            distance(a).unwrap_or(far).total_cmp(&distance(b).unwrap_or(far))
+        })
+    }
+
     /// Its warnings as lines to print, with one about samples that are missing.
     pub fn warning_lines(&self) -> Vec<String> {
         let unfinished = self.unfinished.as_ref().map(|it| {

@@ -57,12 +57,13 @@ pub fn run(options: &ArchiveOptions) -> Result<()> {
 fn fill(folder: &Path, sources: &[Source], commit: &str) -> Result<()> {
     let mut results = Vec::new();
     for Source { name, path } in sources {
-        let text = archive::text(path)?;
-        archive::write(&text, folder, name)
-            .with_context(|| format!("cannot archive {}", path.display()))?;
+        let mut text = archive::text(path)?;
         if let Ok(result) = AbResult::read(path) {
+            text = archive::with_typical_timelines(&text, &result)?;
             results.push((name.as_str(), result));
         }
+        archive::write(&text, folder, name)
+            .with_context(|| format!("cannot archive {}", path.display()))?;
     }
     sums::write(folder)?;
     stub::write(folder, &results, commit)

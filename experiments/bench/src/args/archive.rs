@@ -14,8 +14,9 @@ Examples:
 
 A result becomes two files: NAME.json has everything except the samples, and NAME.samples.jsonl.gz
 has one sample per line. `table`, `report` and `compare` read them: name NAME.json, or the folder of
-a result.json. Other JSON becomes NAME.json.gz. README.md and run.toml start with what the results
-record. Complete them: write what was asked and found.")]
+a result.json. Of the timelines, it keeps those that a report draws: each arm's in its typical round.
+Other JSON becomes NAME.json.gz. README.md and run.toml start with what the results record. Complete
+them: write what was asked and found.")]
 pub(crate) struct ArchiveArgs {
     /// Results, other JSON files, or folders from `steer-bench ab` or `run`.
     #[arg(value_name = "RESULT.JSON|DIR", required = true)]
