@@ -232,6 +232,17 @@ fn messages_larger_than_any_buffer_arrive() {
     assert_eq!(report["errors"], serde_json::json!([]));
 }
 
+/// No core does the multiplications of this work in less than a millisecond.
+#[test]
+fn a_reply_can_take_work() {
+    let ports = Ports::free();
+    let _server = server(&ports, &["--rpc-work", "64MiB"]);
+    let flags =
+        ["--long-flows", "0", "--rpc-connections", "1", "--warmup", "0", "--duration", "0.5"];
+    let report = json(&client(&ports, &flags).output().unwrap());
+    assert!(report["rpc"]["p50_us"].as_f64() >= Some(1000.0), "{report}");
+}
+
 #[test]
 fn source_ports_are_fixed_and_free_again_at_once() {
     let ports = Ports::free();

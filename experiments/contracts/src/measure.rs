@@ -153,6 +153,7 @@ fn traffic() -> Result<Workload> {
         rpc_tool: RpcTool::Builtin,
         own_client: false,
         rpc_threads: 4,
+        rpc_work: None,
         no_hogs: true,
         stages: Vec::new(),
         warmup: 0,

@@ -23,12 +23,14 @@ pub(super) fn subtitle(result: &AbResult) -> String {
         "" | "builtin" => String::new(),
         tool => format!(" to {tool}"),
     };
+    let after =
+        work.rpc_work.as_ref().map_or_else(String::new, |work| format!(", {work} of work each"));
     let parts = [
         machine.arm_version.clone(),
         machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
         machine.shape.as_ref().map(|shape| format!("{shape} CPUs")),
         Some(format!("{} {long} at {}", work.long_flows, work.long_rate)),
-        Some(format!("{} RPC connections of {}{to}", work.rpc_connections, work.rpc_size)),
+        Some(format!("{} RPC connections of {}{to}{after}", work.rpc_connections, work.rpc_size)),
         (!work.stages.is_empty()).then(|| format!("load shifts in {} stages", work.stages.len())),
         Some(format!("{} interleaved rounds", result.pairs)),
         machine.started.clone(),

@@ -38,6 +38,10 @@ pub struct Workload {
     pub rpc_size: String,
     /// Server threads that share the RPC connections.
     pub rpc_threads: u32,
+    /// Bytes of its own memory that a thread of the builtin server read and hashed for each RPC, as
+    /// given on the command line, like `4MiB`; absent if it replied at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rpc_work: Option<String>,
     /// Programs that served the RPCs: `builtin`, `redis`, `nginx` or `memcached`; `builtin` if
     /// absent. Our client sent the requests, unless a sample's `rpc.source` names another.
     #[serde(default = "builtin")]

@@ -63,6 +63,8 @@ pub struct Workload {
     /// Threads on the measured machine that share the RPC connections: instances of redis,
     /// workers of nginx, threads of memcached.
     pub rpc_threads: u16,
+    /// Bytes of its own memory that our server's thread reads and hashes for each RPC.
+    pub rpc_work: Option<Spelled<Size>>,
     /// Whether to leave out the hogs. By default, each NUMA node has one spinning thread.
     pub no_hogs: bool,
     /// Stages of a load that shifts within each sample; empty if it does not shift.
@@ -116,6 +118,10 @@ impl Workload {
                 || self.long_tool == LongTool::Builtin && self.long_direction == Direction::In,
             "--long-threads applies to flows that steer-bench receives on the measured machine: leave \
              out --long-tool and --long-direction"
+        );
+        ensure!(
+            self.rpc_work.is_none() || self.rpc_tool == RpcTool::Builtin,
+            "--rpc-work is for steer-bench's own server: leave out --rpc-tool"
         );
         self.check_stages()
     }
@@ -209,6 +215,7 @@ impl Workload {
             self.rpc_threads
         )));
         argv.push(format!("--long-reads={}", self.long_reads.word()));
+        argv.extend(self.rpc_work.iter().map(|work| format!("--rpc-work={}", work.text)));
         argv.extend(self.long_threads.map(|threads| format!("--long-threads={threads}")));
         if self.long_zerocopy && self.long_direction == Direction::Out {
             argv.push("--long-zerocopy".to_owned());
@@ -313,6 +320,7 @@ impl Workload {
             rpc_rate: Some(self.rpc_rate).filter(|rate| *rate > 0),
             rpc_size: self.rpc_size.text.clone(),
             rpc_threads: self.rpc_threads.into(),
+            rpc_work: self.rpc_work.as_ref().map(|work| work.text.clone()),
             rpc_tool: self.rpc_tool.word().to_owned(),
             hogs: self.hog_sets(layout),
             stages: self.describe_stages(),

@@ -19,7 +19,7 @@ use super::ab::{self, mode};
 use super::choice::choice;
 use super::guest::nics;
 use super::priced::{BenchArgs, ProgramArgs};
-use super::workload::{long_tool, rpc_tool};
+use super::workload::{long_tool, rpc_tool, rpc_work};
 
 /// Flags of `steer-bench priced ab`.
 #[derive(Debug, Args)]
@@ -98,6 +98,11 @@ pub(crate) struct PricedAbArgs {
     /// workers; with memcached, its threads.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = value_parser!(u16).range(1..=256))]
     rpc_threads: u16,
+    /// Bytes of its own 256 KiB of memory that a server thread reads and hashes before each reply,
+    /// again and again if these are more. A service computes, too; 4 MiB take about a millisecond
+    /// [default: it replies at once].
+    #[arg(long, value_name = "SIZE")]
+    rpc_work: Option<String>,
     /// Leave out the hogs. By default, a thread spins on each NUMA node.
     #[arg(long)]
     no_hogs: bool,
@@ -171,6 +176,7 @@ impl PricedAbArgs {
             rpc_tool: self.rpc_tool,
             own_client: true,
             rpc_threads: self.rpc_threads,
+            rpc_work: rpc_work(self.rpc_work)?,
             no_hogs: self.no_hogs,
             stages: Vec::new(),
             warmup: 0,

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use clap::{Args, value_parser};
 use steer_ground::cpus::CpuList;
+use steer_ground::units::Size;
 use steer_ground::word::Word;
 use steer_traffic::long::Reads;
 use steer_traffic::server::ServerOptions;
@@ -51,6 +52,10 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "N", default_value_t = 4)]
     #[arg(value_parser = value_parser!(u16).range(1..=1024))]
     pub(crate) rpc_threads: u16,
+    /// Bytes of its own 256 KiB of memory that a thread reads and hashes before each reply, again and
+    /// again if these are more [default: it replies at once].
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) rpc_work: Option<Size>,
     /// Pin each thread of the long flows to one of these CPUs, in turns.
     #[arg(long, value_name = "LIST")]
     pub(crate) pin_long: Option<CpuList>,
@@ -72,6 +77,7 @@ impl From<ServerArgs> for ServerOptions {
             rpc_port,
             rpc_connections,
             rpc_threads,
+            rpc_work,
             pin_long,
             pin_rpc,
         } = args;
@@ -86,6 +92,7 @@ impl From<ServerArgs> for ServerOptions {
             rpc_port,
             rpc_connections,
             rpc_threads,
+            rpc_work,
             pin_long,
             pin_rpc,
         }

@@ -3,6 +3,8 @@
 use anyhow::{Context, Error, Result};
 use clap::builder::ArgPredicate;
 use clap::{Args, value_parser};
+use steer_ground::spelled::Spelled;
+use steer_ground::units::Size;
 use steer_ground::word::Word;
 use steer_scenario::rpc_tool::RpcTool;
 use steer_scenario::workload::{LongTool, Workload};
@@ -61,6 +63,11 @@ pub(crate) struct WorkloadArgs {
     /// with nginx, its workers; with memcached, its threads.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) rpc_threads: u16,
+    /// Bytes of its own 256 KiB of memory that a server thread reads and hashes before each reply,
+    /// again and again if these are more. A service computes, too; 4 MiB take about a millisecond
+    /// [default: it replies at once].
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) rpc_work: Option<String>,
     /// Leave out the hogs (one spinning thread per NUMA node).
     #[arg(long)]
     pub(crate) no_hogs: bool,
@@ -98,12 +105,21 @@ impl TryFrom<WorkloadArgs> for Workload {
             rpc_tool: args.rpc_tool,
             own_client: false,
             rpc_threads: args.rpc_threads,
+            rpc_work: rpc_work(args.rpc_work)?,
             no_hogs: args.no_hogs,
             stages: args.stages,
             warmup: args.warmup,
             duration: args.duration,
         })
     }
+}
+
+/// The work for each RPC.
+///
+/// # Errors
+/// When it cannot be read; names the flag.
+pub(super) fn rpc_work(text: Option<String>) -> Result<Option<Spelled<Size>>> {
+    text.map(|text| text.parse()).transpose().map_err(Error::msg).context("--rpc-work")
 }
 
 /// Describes the programs for long flows, for the help.
@@ -157,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        for flag in ["--long-rate", "--rpc-size"] {
+        for flag in ["--long-rate", "--rpc-size", "--rpc-work"] {
             let error = workload(&[&format!("{flag}=much")]).unwrap_err();
             assert_eq!(error.to_string(), flag);
         }

@@ -105,6 +105,7 @@ mod tests {
             rpc_tool: RpcTool::Builtin,
             own_client: false,
             rpc_threads: 4,
+            rpc_work: None,
             no_hogs: false,
             stages: stages.iter().map(|stage| stage.parse().unwrap()).collect(),
             warmup: 2,
@@ -155,6 +156,17 @@ mod tests {
                 "{tool:?}, {long_tool:?}: {stages:?}"
             );
         }
+    }
+
+    #[test]
+    fn only_our_own_server_works_for_an_rpc() {
+        let work = Some("4MiB".parse().unwrap());
+        let own = Workload { rpc_work: work.clone(), ..workload(&[]) };
+        own.check().unwrap();
+        assert!(own.server(false, &layout()).contains(&"--rpc-work=4MiB".to_owned()));
+        assert_eq!(own.describe(&layout()).rpc_work.as_deref(), Some("4MiB"));
+        let redis = Workload { rpc_tool: RpcTool::Redis, rpc_work: work, ..workload(&[]) };
+        assert!(redis.check().unwrap_err().to_string().contains("--rpc-tool"));
     }
 
     /// redis-benchmark and wrk cannot pause between requests.

@@ -1,10 +1,11 @@
 //! The measured side: sinks and sources of long flows (a thread per connection, or a few that share
 //! all) and an RPC service (a few epoll threads). All do as little as possible, so that mostly the
-//! kernel's work is measured.
+//! kernel's work is measured, unless --rpc-work asks for more.
 
 mod long;
 mod rpc;
 mod shared;
+mod work;
 mod worker;
 
 use std::fs;
@@ -24,6 +25,7 @@ use rpc::Service;
 use shared::Shared;
 use steer_ground::cpus::CpuList;
 use steer_ground::stop::Stop;
+use steer_ground::units::Size;
 
 /// What the server listens on, and how it serves.
 #[derive(Debug, Clone)]
@@ -52,6 +54,9 @@ pub struct ServerOptions {
     pub rpc_connections: u32,
     /// Threads that share the RPC connections.
     pub rpc_threads: u16,
+    /// Bytes of its own 256 KiB of memory that a thread reads and hashes before each reply, again
+    /// and again if these are more; else it replies at once.
+    pub rpc_work: Option<Size>,
     /// Pin each thread of the long flows to one of these CPUs, in turns.
     pub pin_long: Option<CpuList>,
     /// Pin every RPC thread to this set of CPUs.
@@ -93,7 +98,7 @@ pub fn run(options: ServerOptions) -> Result<()> {
         .map(|threads| Shared::start(threads, options.long_reads, options.pin_long.as_ref()));
     let shared = shared.transpose()?;
     let mut sources = Ends::new(End::Source(completions.clone()), options.pin_long);
-    let mut service = Service::start(options.rpc_threads, options.pin_rpc)?;
+    let mut service = Service::start(options.rpc_threads, options.rpc_work, options.pin_rpc)?;
     println!("ready");
     let mut ports = vec![(Serves::Sinks, long), (Serves::Sources, long_out)];
     ports.extend(rpc.into_iter().map(|listener| (Serves::Rpc, listener)));

@@ -1,5 +1,5 @@
 //! The RPC service. Connections are dealt in turns to a few threads. Each thread is an epoll loop
-//! that answers every request with a reply of the same size.
+//! that answers every request with a reply of the same size, after some work if that is asked for.
 
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -11,13 +11,16 @@ use anyhow::{Context, Result, bail};
 use rustix::event::{EventfdFlags, eventfd};
 use socket2::SockRef;
 
+use super::work::compute;
 use super::worker::{self, is_the_peers_end};
 use crate::poll::{Poller, Wants};
 use crate::wire;
 use crate::wire::{Hello, Step};
 use steer_ground::cpus::CpuList;
+use steer_ground::units::Size;
 
-/// Bytes a thread reads or writes at a time; messages up to this size need one call each way.
+/// Bytes a thread reads or writes at a time; messages up to this size need one call each way. Its
+/// work for an RPC reads them, too: more than fits in an L1 cache, and less than in many an L2.
 const SCRATCH: usize = 256 << 10;
 
 /// The token of the eventfd. Other tokens are descriptor numbers, which are small.
@@ -37,8 +40,9 @@ struct Handle {
 
 impl Service {
     /// Starts the threads, each pinned to the whole set when there is one.
-    pub(super) fn start(threads: u16, pin: Option<CpuList>) -> Result<Self> {
-        let workers = (0..threads).map(|index| Handle::spawn(index, pin.clone()));
+    pub(super) fn start(threads: u16, work: Option<Size>, pin: Option<CpuList>) -> Result<Self> {
+        let work = work.map_or(0, Size::bytes);
+        let workers = (0..threads).map(|index| Handle::spawn(index, work, pin.clone()));
         Ok(Self { workers: workers.collect::<Result<_>>()?, served: 0 })
     }
 
@@ -62,7 +66,7 @@ impl Service {
 }
 
 impl Handle {
-    fn spawn(index: u16, pin: Option<CpuList>) -> Result<Self> {
+    fn spawn(index: u16, work: u64, pin: Option<CpuList>) -> Result<Self> {
         let name = format!("rpc-{index}");
         let (inbox, arrivals) = mpsc::channel();
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
@@ -73,6 +77,7 @@ impl Handle {
             wake: Arc::clone(&wake),
             connections: HashMap::new(),
             scratch: vec![0; SCRATCH],
+            work,
         };
         worker::start(name, pin, move || worker.run())?;
         Ok(Self { inbox, wake })
@@ -86,6 +91,8 @@ struct Worker {
     wake: Arc<OwnedFd>,
     connections: HashMap<u64, Connection>,
     scratch: Vec<u8>,
+    /// Bytes to read and hash for each RPC.
+    work: u64,
 }
 
 impl Worker {
@@ -119,7 +126,7 @@ impl Worker {
     fn go_on(&mut self, token: u64) -> Result<()> {
         let Some(connection) = self.connections.get_mut(&token) else { return Ok(()) };
         let before = connection.wants();
-        match connection.advance(&mut self.scratch) {
+        match connection.advance(&mut self.scratch, self.work) {
             Ok(Step::Closed) => drop(self.connections.remove(&token)),
             Ok(_) if connection.wants() != before => self
                 .poller
@@ -167,7 +174,7 @@ impl Connection {
     /// Continues until the socket blocks, the peer leaves or a reply is sent. It does not read the
     /// next request right after a reply: the client has not seen the reply yet, and the read would
     /// waste a system call in every exchange.
-    fn advance(&mut self, scratch: &mut [u8]) -> Result<Step> {
+    fn advance(&mut self, scratch: &mut [u8], work: u64) -> Result<Step> {
         loop {
             let step = match self.state {
                 State::Hello => {
@@ -190,7 +197,10 @@ impl Connection {
                     self.message = Hello::decode(self.hello)?.message as usize;
                     State::Request
                 }
-                State::Request => State::Reply,
+                State::Request => {
+                    compute(scratch, work);
+                    State::Reply
+                }
                 State::Reply => {
                     self.state = State::Request;
                     return Ok(Step::Done);
