@@ -155,7 +155,11 @@ fn measure(
         format!("{more:.0} ns [{:.0}, {:.0}]", added[0], added[last]),
         (alone + more) / alone,
         // with few sockets, other users of memory hide it
-        if sockets >= 10_000 { format!("{} B", slab * 1024 / sockets as u64) } else { "–".into() },
+        if sockets >= 10_000 {
+            format!("{} B", slab * 1024 / sockets as u64)
+        } else {
+            "–".into()
+        },
     );
     Ok(())
 }
