@@ -10,11 +10,11 @@ fail() {
 	exit 1
 }
 
-await() { # await FILE TEXT: until the file holds the text
+await() { # await FILE TEXT: until the file holds the text, for two minutes: some schedulers load slowly
 	turns=0
 	until grep -q "$2" "$1" 2>/dev/null; do
 		turns=$((turns + 1))
-		[ $turns -lt 2000 ] || fail "$2 did not appear in $1"
+		[ $turns -lt 12000 ] || fail "$2 did not appear in $1"
 		sleep 0.01
 	done
 }
