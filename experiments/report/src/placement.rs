@@ -1,5 +1,5 @@
-//! What used each CPU in an arm's typical round: the one nearest its median throughput per core. The timeline and the drawing of the machine
-//! show this.
+//! What used each CPU in an arm's typical round: the one nearest its median throughput per core. The
+//! timeline and the drawing of the machine show this.
 
 use maud::Markup;
 
