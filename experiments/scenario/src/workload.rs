@@ -214,8 +214,8 @@ impl Workload {
             self.most_rpc(),
             self.rpc_threads
         )));
-        argv.push(format!("--long-reads={}", self.long_reads.word()));
         argv.extend(self.rpc_work.iter().map(|work| format!("--rpc-work={}", work.text)));
+        argv.push(format!("--long-reads={}", self.long_reads.word()));
         argv.extend(self.long_threads.map(|threads| format!("--long-threads={threads}")));
         if self.long_zerocopy && self.long_direction == Direction::Out {
             argv.push("--long-zerocopy".to_owned());

@@ -20,7 +20,7 @@ use steer_ground::cpus::CpuList;
 use steer_ground::units::Size;
 
 /// Bytes a thread reads or writes at a time; messages up to this size need one call each way. Its
-/// work for an RPC reads them, too: more than fits in an L1 cache, and less than in many an L2.
+/// work for an RPC reads this memory, too: too much for an L1 cache, little enough for most L2s.
 const SCRATCH: usize = 256 << 10;
 
 /// The token of the eventfd. Other tokens are descriptor numbers, which are small.
