@@ -68,10 +68,21 @@ static __always_inline bool begins_anew(const struct subject *s, s32 cpu)
 	return some_nohz_full && !state_of(cpu)->tickless && needs_no_ticks(s, cpu);
 }
 
-/* The slice with which the thread on @state's CPU goes on. Without ticks, the timer ends it. */
+/* A slice that ends at the next tick. */
+#define UNTIL_TICK_NS 1
+
+/*
+ * The slice with which the thread on @state's CPU goes on. Without ticks, the timer ends it.
+ *
+ * All CPUs have their ticks at the same time, so another CPU of the shard, which lets two threads
+ * take turns, may have taken one when this CPU looks, and not yet put back the other. A thread that
+ * gives way looks again at the next tick: else the two CPUs could look in step for long.
+ */
 static __always_inline u64 next_slice(const struct cpu_state *state)
 {
-	return state->tickless ? SCX_SLICE_INF : place_settings.slice_ns;
+	if (state->tickless)
+		return SCX_SLICE_INF;
+	return gives_way(state) ? UNTIL_TICK_NS : place_settings.slice_ns;
 }
 
 /*

@@ -1,6 +1,8 @@
 //! Contracts of a shared host that must never break: shares and limits of cgroups, and real-time
 //! threads. `steer-bench lab contracts` compares many more with the kernel's own scheduler.
 
+use std::ops::RangeInclusive;
+
 use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::{Bench, RESTART, groups_of};
@@ -30,9 +32,13 @@ pub(super) fn weight(bench: &mut Bench) -> Result<()> {
 const BESIDE_BOUND: [&str; 2] = ["wide cpus=2-3 threads=2", "bound cpus=2 nice=10"];
 
 /// By weight the third gets 110 of 2158. The kernel's own scheduler gives it three times as much.
+/// Several times, as it may depend on the moment at which each CPU looks for a thread.
 pub(super) fn bound(bench: &mut Bench) -> Result<()> {
-    let groups = bench.contend(5, &[], BESIDE_BOUND)?;
-    by_weight(bench, &groups)
+    for _ in 0..4 {
+        let groups = bench.contend(4, &[], BESIDE_BOUND)?;
+        by_weight(bench, &groups, 0.04..=0.055)?;
+    }
+    Ok(())
 }
 
 /// The same, while a thread of weight 15 (nice 19) comes from the CPUs of this cache again and again
@@ -44,15 +50,19 @@ pub(super) fn stray(bench: &mut Bench) -> Result<()> {
          while sleep 0.2; do taskset -p 4 $stray; taskset -p f $stray; done > /dev/null & mover=$!; \
          steer-bench contend --duration 5 --group '{wide}' --group '{bound}'; kill $mover $stray"
     ))?;
-    by_weight(bench, &groups_of(&said)?)
+    by_weight(bench, &groups_of(&said)?, 0.03..=0.08)
 }
 
-/// Checks that the bound thread got what its weight asks for.
-fn by_weight(bench: &mut Bench, [wide, bound]: &[GroupReport; 2]) -> Result<()> {
+/// Checks that the bound thread got what its weight asks for, within `bounds`.
+fn by_weight(
+    bench: &mut Bench,
+    [wide, bound]: &[GroupReport; 2],
+    bounds: RangeInclusive<f64>,
+) -> Result<()> {
     let share = bound.cpu_s / (wide.cpu_s + bound.cpu_s);
     let had = format!("{share:.3} of two CPUs, {:.2} s beside {:.2} s", bound.cpu_s, wide.cpu_s);
     bench.figures = format!(": nice 10 had {had} of nice 0");
-    ensure!((0.03..=0.08).contains(&share), "the bound thread had {had}");
+    ensure!(bounds.contains(&share), "the bound thread had {had}");
     bench.in_force()
 }
 

@@ -271,6 +271,16 @@ static void start_slice(struct cpu_state *state, const struct task_struct *p,
 	state->shares_until_ns = task ? task->shares_until_ns : 0;
 }
 
+/*
+ * Is the thread on @state's CPU ahead of those that share the CPUs, so that any of them that waits
+ * should have its place?
+ */
+static __always_inline bool gives_way(const struct cpu_state *state)
+{
+	return time_before(clock_at(shard_clock(state->clock))->vtime + place_settings.slice_ns,
+			   lifted(state->vtime_ns, state->clock));
+}
+
 /* The thread is queued; if it @resumes, it has the CPU again in no time. */
 static __always_inline void note_in_queue(struct task_ctx *task, bool resumes)
 {
