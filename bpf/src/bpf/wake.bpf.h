@@ -31,28 +31,29 @@ enum preempt { PREEMPT_NOT, PREEMPT_SOON, PREEMPT_NOW };
  *
  * On a CPU that is kept for the woken thread's pool: yes, if the other thread only borrows it.
  * Elsewhere: only a thread without traffic that is further ahead than the woken one, or an idle one
- * (SCHED_IDLE, cpu.idle) by any other. The owner of a claimed CPU may also preempt one that is up
- * to a slice behind, if that one may run elsewhere. A thread without traffic does not preempt one
- * that just began, but soon.
+ * (SCHED_IDLE, cpu.idle) by any other. The owner of a claimed CPU may also preempt a short-flow
+ * thread, and one that is up to a slice behind, if that one may run elsewhere: the CPU was only
+ * lent. A thread without traffic does not preempt one that just began, but soon.
  */
 static enum preempt preempts(const struct task_struct *p, const struct subject *s, s32 cpu,
 			     bool owner)
 {
 	const struct cpu_state *state = state_of(cpu);
 	u64 ran = s->now > state->started_ns ? s->now - state->started_ns : 0;
-	bool idle = is_idle_thread(p, s->task), soon;
+	bool idle = is_idle_thread(p, s->task), lent, soon;
 	u64 vtime;
 
 	if (state->class == NR_CLASSES)
 		return PREEMPT_NOT;
 	if (s->policy->owns_pool && is_in_pool(cpu, s->policy->pool))
 		return state->pool != s->policy->pool && !state->pinned ? PREEMPT_NOW : PREEMPT_NOT;
-	if (state->class != CLASS_NONE)
+	lent = owner && !state->pinned;
+	if (state->class != CLASS_NONE && !(state->class == CLASS_SHORT && lent))
 		return PREEMPT_NOT;
 	if (state->idle != idle)
 		return state->idle ? PREEMPT_NOW : PREEMPT_NOT;
 	soon = s->class == CLASS_NONE && !s->policy->urgent && ran < GRANULARITY_NS;
-	if (owner && !state->pinned)
+	if (lent)
 		ran += place_settings.slice_ns;
 	vtime = running_vtime(state, ran);
 	if (!time_before(vtime_at(p, s->task, state->clock), vtime))

@@ -1,11 +1,15 @@
-//! Checks of threads whose packets arrive on another node.
+//! Checks of where threads with traffic run, and beside whom.
 
-use anyhow::{Context, Result, ensure};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::Bench;
 use super::served::{Server, share_near_the_nic};
 use super::status::{self, Steering};
 use steer_ground::cpus::joined;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const SERVER: Server = Server("follows", 5411);
 
@@ -63,5 +67,45 @@ pub(super) fn polling(bench: &mut Bench) -> Result<()> {
     let [near] = shares?;
     bench.figures = format!(": {near:.2} of their CPU time near the NIC");
     ensure!(near >= 0.8, "only {near:.2} of their CPU time was near the NIC");
+    Ok(())
+}
+
+const OWNER: Server = Server("owner", 5451);
+
+/// Threads that count as short-flow ones, and never sleep, want more CPUs than they have. They are
+/// lent the cores of a long-flow thread while that one sleeps. It does not wait for them.
+pub(super) fn lent_cores(bench: &mut Bench) -> Result<()> {
+    bench.write_policy(
+        "[[rule]]\ncgroup = \"lab/owner\"\nclass = \"long\"\n\
+         [[rule]]\ncgroup = \"lab/busy\"\nclass = \"short\"",
+    )?;
+    let busy = "mkdir -p /sys/fs/cgroup/lab/busy; echo 0 > /sys/fs/cgroup/lab/busy/cgroup.procs; \
+        for n in 1 2 3 4 5 6; do (while :; do :; done) & done; wait";
+    bench.guest.link.spawn("busy", &["sh", "-c", busy])?;
+    OWNER.start(bench, "")?;
+    let served = share_near_the_nic(bench, [&OWNER], mean_wait);
+    OWNER.stop(bench)?;
+    bench.guest.link.signal("busy", libc::SIGKILL)?;
+    bench.guest.link.wait("busy", PATIENCE)?;
+    bench.script("rmdir /sys/fs/cgroup/lab/busy /sys/fs/cgroup/lab").and(served.map(drop))
+}
+
+/// How long the owner's threads wait for a CPU each time that they run, over some seconds.
+fn mean_wait(bench: &mut Bench) -> Result<()> {
+    // At a tick, when a lent core changes hands anyway, they would wait some milliseconds.
+    const MOST_MS: f64 = 0.5;
+    // nanoseconds that they waited, and how often they ran
+    let said = bench.script(
+        "look() { for p in $(cat /sys/fs/cgroup/lab/owner/cgroup.procs); do \
+         cat /proc/$p/task/*/schedstat; done | awk '{w += $2; n += $3} END {print w, n}'; }; \
+         look; sleep 6; look",
+    )?;
+    let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [waited, runs, waited_then, runs_then] = numbers[..] else {
+        bail!("no figures in {said:?}")
+    };
+    let mean_ms = (waited_then - waited) / (runs_then - runs) / 1e6;
+    bench.figures = format!(": it waits {mean_ms:.2} ms each time");
+    ensure!(mean_ms <= MOST_MS, "it waits {mean_ms:.2} ms each time");
     Ok(())
 }

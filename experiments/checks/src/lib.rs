@@ -122,8 +122,9 @@ const LIFE: [Check; 4] = [
     ("it outlives its NIC", life::nic_disappears),
 ];
 
-const PLACES: [Check; 2] = [
+const PLACES: [Check; 3] = [
     ("short-flow threads follow their packets to free CPUs", follow::short_flows),
+    ("a long-flow thread does not wait for those to whom its core was lent", follow::lent_cores),
     ("threads that poll the NIC run near it, and teach nothing of it", follow::polling),
 ];
 
