@@ -63,11 +63,11 @@ pub struct Placement {
     /// the core.
     pub claim: Duration,
     /// A thread that waits longer than this gets any idle CPU it may use, even on a claimed core.
-    /// The core's owner gets it back as it wakes. Default 2 ms: where RPCs take milliseconds and
-    /// fill the other cores, nearly as many are then served as under the default scheduler; with
-    /// 50 ms, two thirds (experiments/runs/2026-11-30-priced-long-rpcs). With less, kinds would mix
-    /// on cores for waits that are usual where short-flow threads take turns. Checked at ticks, so
-    /// the wait is at most this plus one tick.
+    /// The core's owner gets it back as it wakes. Default 50 ms, ten slices: longer than short-flow
+    /// threads wait that take turns on too few CPUs. With 2 ms, more RPCs are served if each takes
+    /// milliseconds (experiments/runs/2026-11-30-priced-long-rpcs); but in the lab's demo, where
+    /// one takes half a millisecond, the kinds mix and fewer are served. Checked at ticks, so the
+    /// wait is at most this plus one tick.
     pub lend_after: Duration,
     /// So many CPUs share one queue at most. Default 32: a cache of 16 cores with SMT stays whole,
     /// as in today's EPYC. With more, the lock of the queue would be in demand. With fewer, shares
@@ -93,7 +93,7 @@ impl Default for Classification {
 
 impl Default for Placement {
     fn default() -> Self {
-        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 2 * MS, queue_cpus: 32 }
+        Self { slice: 5 * MS, claim: 200 * MS, lend_after: 50 * MS, queue_cpus: 32 }
     }
 }
 

@@ -98,7 +98,12 @@ impl Bench {
     }
 
     pub(super) fn load(&mut self) -> Result<()> {
-        let command = format!("scx_steer -v --policy {}", FILE);
+        self.load_with("")
+    }
+
+    /// Loads scx_steer with some more flags.
+    pub(super) fn load_with(&mut self, flags: &str) -> Result<()> {
+        let command = format!("scx_steer -v --policy {FILE} {flags}");
         scheduler::load(&mut self.guest.link, &words(&command)).map(drop)
     }
 

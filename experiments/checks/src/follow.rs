@@ -8,6 +8,7 @@ use super::bench::Bench;
 use super::served::{Server, share_near_the_nic};
 use super::status::{self, Steering};
 use steer_ground::cpus::joined;
+use steer_scenario::scheduler;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -75,6 +76,8 @@ const OWNER: Server = Server("owner", 5451);
 /// Threads that count as short-flow ones, and never sleep, want more CPUs than they have. They are
 /// lent the cores of a long-flow thread while that one sleeps. It does not wait for them.
 pub(super) fn lent_cores(bench: &mut Bench) -> Result<()> {
+    scheduler::unload(&mut bench.guest.link, libc::SIGTERM)?;
+    bench.load_with("--lend-after 2ms")?;
     bench.write_policy(
         "[[rule]]\ncgroup = \"lab/owner\"\nclass = \"long\"\n\
          [[rule]]\ncgroup = \"lab/busy\"\nclass = \"short\"",
