@@ -126,6 +126,18 @@ fn a_core_that_was_idle_for_a_sixteenth_is_not_full() {
     assert_eq!([0, 14, 15, 16, 17].map(fills), [false, false, true, true, true]);
 }
 
+#[test]
+fn a_core_is_lent_the_sooner_the_less_traffic_it_has() {
+    const MS: u64 = 1_000_000;
+    // SAFETY: no pointer is passed.
+    let wait = |most_ns, load| unsafe { native_lend_wait(most_ns, load) };
+    assert_eq!(wait(1024 * MS, FULL), 1024 * MS);
+    assert_eq!(wait(1024 * MS, FULL / 4), 256 * MS);
+    assert_eq!(wait(50 * MS, 0), 2 * MS);
+    assert_eq!(wait(MS, FULL / 4), MS, "not later than was asked for");
+    assert_eq!(wait(0, FULL), 0);
+}
+
 fn for_short(short_load: u32, long_load: u32, cpus: u32) -> u32 {
     // SAFETY: no pointer is passed.
     unsafe { native_cpus_for_short(short_load, long_load, cpus) }

@@ -64,10 +64,10 @@ pub struct Placement {
     pub claim: Duration,
     /// A thread that waits longer than this gets any idle CPU it may use, even on a claimed core.
     /// The core's owner gets it back as it wakes. Default 50 ms, ten slices: longer than short-flow
-    /// threads wait that take turns on too few CPUs. With 2 ms, more RPCs are served if each takes
-    /// milliseconds (experiments/runs/2026-11-30-priced-long-rpcs); but in the lab's demo, where
-    /// one takes half a millisecond, the kinds mix and fewer are served. Checked at ticks, so the
-    /// wait is at most this plus one tick.
+    /// threads wait that take turns on too few CPUs. Checked at ticks, so the wait is at most this
+    /// plus one tick. A claimed core with little traffic takes a short-flow thread sooner
+    /// (`lend_wait`, bpf/src/bpf/pure/load.h): 2 ms for all cores would serve more RPCs that take
+    /// milliseconds, but mix the kinds in the lab's demo, where one takes half a millisecond.
     pub lend_after: Duration,
     /// So many CPUs share one queue at most. Default 32: a cache of 16 cores with SMT stays whole,
     /// as in today's EPYC. With more, the lock of the queue would be in demand. With fewer, shares

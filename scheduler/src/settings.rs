@@ -21,7 +21,8 @@ pub(crate) struct SettingArgs {
     claim: Time,
 
     /// A thread that has waited longer than this gets any idle CPU it may use, even on a claimed
-    /// core. 0ns to 1s.
+    /// core. The less traffic a claimed core has, the sooner: with a tenth of a full load, after a
+    /// tenth of this time, but not before 2ms. 0ns to 1s.
     #[arg(long, value_name = "TIME", default_value_t = placement().lend_after.into())]
     lend_after: Time,
 

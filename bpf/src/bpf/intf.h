@@ -143,7 +143,7 @@ enum steer_counter {
 	CNT_LONG_SEARCH,       /* all CPUs were looked at for a place for a long-flow thread */
 	CNT_SHORT_IDLE,	       /* a short-flow thread woke on an idle unclaimed CPU */
 	CNT_SHORT_QUEUED,      /* ... had to queue */
-	CNT_SHORT_LENT,	       /* ... got a claimed CPU after lend_after_ns; or woke on an idle
+	CNT_SHORT_LENT,	       /* ... got a claimed CPU after lend_wait(); or woke on an idle
 				  claimed CPU, where all CPUs that it may use are claimed */
 	CNT_NONE_IDLE,	       /* another thread woke on an idle unclaimed CPU */
 	CNT_NONE_LENT,	       /* ... woke on an idle CPU of the long-flow threads */

@@ -68,9 +68,6 @@ static __always_inline bool begins_anew(const struct subject *s, s32 cpu)
 	return some_nohz_full && !state_of(cpu)->tickless && needs_no_ticks(s, cpu);
 }
 
-/* A slice that ends at the next tick. */
-#define UNTIL_TICK_NS 1
-
 /*
  * The slice with which the thread on @state's CPU goes on. Without ticks, the timer ends it.
  *

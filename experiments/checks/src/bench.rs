@@ -98,12 +98,7 @@ impl Bench {
     }
 
     pub(super) fn load(&mut self) -> Result<()> {
-        self.load_with("")
-    }
-
-    /// Loads scx_steer with some more flags.
-    pub(super) fn load_with(&mut self, flags: &str) -> Result<()> {
-        let command = format!("scx_steer -v --policy {FILE} {flags}");
+        let command = format!("scx_steer -v --policy {FILE}");
         scheduler::load(&mut self.guest.link, &words(&command)).map(drop)
     }
 
@@ -168,6 +163,14 @@ impl Bench {
         let done = self.guest.link.run(&["sh", "-c", script], PATIENCE)?;
         ensure!(done.success(), "{}", done.last_words());
         Ok(done.stdout)
+    }
+
+    /// The numbers that a shell script prints, among other words.
+    pub(super) fn numbers<const N: usize>(&mut self, script: &str) -> Result<[f64; N]> {
+        let said = self.script(script)?;
+        let numbers: Vec<f64> =
+            said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        numbers.try_into().ok().with_context(|| format!("not {N} numbers in {said:?}"))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::bench::{Bench, RESTART, groups_of};
 use steer_scenario::scheduler;
@@ -113,16 +113,14 @@ fn limited_before(bench: &mut Bench) -> Result<f64> {
     bench.guest.link.spawn("limited", &["sh", "-c", busy])?;
     bench.load()?;
     // Microseconds that the cgroup ran, and seconds since boot.
-    let said = bench.script(
+    let figures = bench.numbers(
         "look() { grep usage_usec /sys/fs/cgroup/limited/cpu.stat; cat /proc/uptime; }; \
          sleep 1; look; sleep 4; look",
     );
     bench.guest.link.signal("limited", libc::SIGKILL)?;
     bench.guest.link.wait("limited", RESTART)?;
     bench.script("rmdir /sys/fs/cgroup/limited")?;
-    let said = said?;
-    let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [ran, at, _, ran_then, then, _] = numbers[..] else { bail!("no figures in {said:?}") };
+    let [ran, at, _, ran_then, then, _] = figures?;
     Ok((ran_then - ran) / 1e6 / (then - at))
 }
 

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::bench::Bench;
 use super::served::{Server, share_near_the_nic};
 use super::status::{self, Steering};
 use steer_ground::cpus::joined;
-use steer_scenario::scheduler;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -74,10 +73,8 @@ pub(super) fn polling(bench: &mut Bench) -> Result<()> {
 const OWNER: Server = Server("owner", 5451);
 
 /// Threads that count as short-flow ones, and never sleep, want more CPUs than they have. They are
-/// lent the cores of a long-flow thread while that one sleeps. It does not wait for them.
+/// lent the cores of long-flow threads while those sleep. These do not wait for them.
 pub(super) fn lent_cores(bench: &mut Bench) -> Result<()> {
-    scheduler::unload(&mut bench.guest.link, libc::SIGTERM)?;
-    bench.load_with("--lend-after 2ms")?;
     bench.write_policy(
         "[[rule]]\ncgroup = \"lab/owner\"\nclass = \"long\"\n\
          [[rule]]\ncgroup = \"lab/busy\"\nclass = \"short\"",
@@ -86,29 +83,31 @@ pub(super) fn lent_cores(bench: &mut Bench) -> Result<()> {
         for n in 1 2 3 4 5 6; do (while :; do :; done) & done; wait";
     bench.guest.link.spawn("busy", &["sh", "-c", busy])?;
     OWNER.start(bench, "")?;
-    let served = share_near_the_nic(bench, [&OWNER], mean_wait);
+    let served = share_near_the_nic(bench, [&OWNER], lent_and_given_back);
     OWNER.stop(bench)?;
     bench.guest.link.signal("busy", libc::SIGKILL)?;
     bench.guest.link.wait("busy", PATIENCE)?;
     bench.script("rmdir /sys/fs/cgroup/lab/busy /sys/fs/cgroup/lab").and(served.map(drop))
 }
 
-/// How long the owner's threads wait for a CPU each time that they run, over some seconds.
-fn mean_wait(bench: &mut Bench) -> Result<()> {
+/// Over some seconds: how many CPUs the busy threads have, and how long the owner's threads wait for
+/// one each time that they run.
+fn lent_and_given_back(bench: &mut Bench) -> Result<()> {
+    // Two CPUs are not claimed. If the other two were lent only after 50 ms: 2.2.
+    const LEAST_CPUS: f64 = 2.6;
     // At a tick, when a lent core changes hands anyway, they would wait some milliseconds.
     const MOST_MS: f64 = 0.5;
-    // nanoseconds that they waited, and how often they ran
-    let said = bench.script(
-        "look() { for p in $(cat /sys/fs/cgroup/lab/owner/cgroup.procs); do \
-         cat /proc/$p/task/*/schedstat; done | awk '{w += $2; n += $3} END {print w, n}'; }; \
-         look; sleep 6; look",
+    // seconds since boot, microseconds that the busy threads ran, nanoseconds that the owner's
+    // waited, and how often these ran
+    let [at, _, ran, waited, runs, then, _, ran_then, waited_then, runs_then] = bench.numbers(
+        "look() { cat /proc/uptime; grep usage_usec /sys/fs/cgroup/lab/busy/cpu.stat; \
+         for p in $(cat /sys/fs/cgroup/lab/owner/cgroup.procs); do cat /proc/$p/task/*/schedstat; \
+         done | awk '{w += $2; n += $3} END {print w, n}'; }; look; sleep 6; look",
     )?;
-    let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [waited, runs, waited_then, runs_then] = numbers[..] else {
-        bail!("no figures in {said:?}")
-    };
+    let cpus = (ran_then - ran) / 1e6 / (then - at);
     let mean_ms = (waited_then - waited) / (runs_then - runs) / 1e6;
-    bench.figures = format!(": it waits {mean_ms:.2} ms each time");
+    bench.figures = format!(": others have {cpus:.2} CPUs, and it waits {mean_ms:.2} ms each time");
+    ensure!(cpus >= LEAST_CPUS, "others have only {cpus:.2} CPUs");
     ensure!(mean_ms <= MOST_MS, "it waits {mean_ms:.2} ms each time");
     Ok(())
 }

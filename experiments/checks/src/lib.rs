@@ -124,7 +124,10 @@ const LIFE: [Check; 4] = [
 
 const PLACES: [Check; 3] = [
     ("short-flow threads follow their packets to free CPUs", follow::short_flows),
-    ("a long-flow thread does not wait for those to whom its core was lent", follow::lent_cores),
+    (
+        "a core is lent while its long-flow thread sleeps, and given back at once",
+        follow::lent_cores,
+    ),
     ("threads that poll the NIC run near it, and teach nothing of it", follow::polling),
 ];
 

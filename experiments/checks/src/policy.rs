@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -20,9 +20,7 @@ fn foreign_share(bench: &mut Bench) -> Result<f64> {
     // Nanoseconds that the one thread in the cgroup ran, and seconds since boot.
     let measure = "look() { cut -d' ' -f1 /proc/$(head -1 /sys/fs/cgroup/lab/x/cgroup.procs)/schedstat \
         /proc/uptime; }; look; sleep 10; look";
-    let said = bench.script(measure)?;
-    let numbers: Vec<f64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [ran, at, ran_then, then] = numbers[..] else { bail!("no figures in {said:?}") };
+    let [ran, at, ran_then, then] = bench.numbers(measure)?;
     Ok(1.0 - (ran_then - ran) / 1e9 / (then - at))
 }
 

@@ -62,4 +62,19 @@ static inline bool loads_fit_together(u32 home, u32 thread)
 	return home + thread <= LOAD_FULL * 8 / 10;
 }
 
+/* No core is lent before: threads that take turns wait for about as long. */
+#define LEND_LEAST_NS (2 * 1000 * 1000ULL)
+
+/*
+ * How long a short-flow thread waits before it gets a claimed core: the less the core's traffic
+ * loads it, the sooner. A core full of traffic is lent after @most_ns.
+ */
+static inline u64 lend_wait(u64 most_ns, u32 load)
+{
+	u64 wait_ns = most_ns / LOAD_FULL * load;
+	u64 least_ns = most_ns < LEND_LEAST_NS ? most_ns : LEND_LEAST_NS;
+
+	return wait_ns > least_ns ? wait_ns : least_ns;
+}
+
 #endif /* __STEER_LOAD_H */

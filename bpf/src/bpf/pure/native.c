@@ -155,6 +155,11 @@ bool native_load_has_room(u32 load)
 	return load_has_room(load);
 }
 
+u64 native_lend_wait(u64 most_ns, u32 load)
+{
+	return lend_wait(most_ns, load);
+}
+
 bool native_loads_fit_together(u32 home, u32 thread)
 {
 	return loads_fit_together(home, thread);

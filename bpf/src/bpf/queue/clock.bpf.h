@@ -36,6 +36,8 @@
 #define NR_CLOCKS (2 * MAX_CPUS)
 _Static_assert(MAX_SHARDS <= CLOCK_CPU, "shards and CPUs share the numbers of clocks");
 
+/* A slice that ends at the next tick. */
+#define UNTIL_TICK_NS 1
 /* A thread that waited for so long shares CPUs, */
 #define SHARE_WAIT_NS (1000 * 1000ULL)
 /* for so long. One of nice 10 that is bound to a CPU makes others wait once in a tenth of this. */

@@ -133,11 +133,12 @@ __weak __noinline u64 head_vtime(u64 dsq, s32 cpu, u64 now)
 
 /*
  * Take the first thread of @dsq that may run on @cpu. If that is claimed, not a short-flow one,
- * unless it has waited for too long. Global, as first_fitting().
+ * unless it has waited for long enough (lend_wait). Global, as first_fitting().
  */
 __weak __noinline bool take_fitting(s32 cpu, u64 dsq, bool claimed, u64 now)
 {
 	struct task_struct *p;
+	u64 lent_ns = lend_wait(place_settings.lend_after_ns, state_of(cpu)->load_1024ths);
 	u32 looked = 0;
 
 	if (!scx_bpf_dsq_nr_queued(dsq))
@@ -148,8 +149,7 @@ __weak __noinline bool take_fitting(s32 cpu, u64 dsq, bool claimed, u64 now)
 
 		if (++looked > MOST_LOOKS)
 			break;
-		if (!may_run_on(p, cpu) ||
-		    (avoids && now < task->queued_ns + place_settings.lend_after_ns))
+		if (!may_run_on(p, cpu) || (avoids && now < task->queued_ns + lent_ns))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
 			if (avoids)

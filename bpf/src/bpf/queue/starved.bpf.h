@@ -18,8 +18,6 @@
 /* How long a thread waits at most before it is served out of turn, and how often we look. */
 #define STARVED_NS	(5 * 1000 * 1000 * 1000ULL)
 #define STARVED_LOOK_NS (1000 * 1000 * 1000ULL)
-/* The slice that it gets. It ends at the next tick. */
-#define STARVED_SLICE_NS (1000 * 1000ULL)
 
 static u64 starved_look_ns; /* when the timer looks next */
 
@@ -30,7 +28,7 @@ static __always_inline void serve_next(struct bpf_iter_scx_dsq *it, struct task_
 	s32 cpu = allowed(p, scx_bpf_task_cpu(p));
 
 	lift_clock(cpu);
-	scx_bpf_dsq_move_set_slice(it, STARVED_SLICE_NS);
+	scx_bpf_dsq_move_set_slice(it, UNTIL_TICK_NS);
 	note_sent(cpu, now);
 	if (requeue(it, p, task, DSQ_CPU | cpu, cpu, first_vtime(cpu)))
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
