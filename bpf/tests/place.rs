@@ -127,6 +127,16 @@ fn a_core_that_was_idle_for_a_sixteenth_is_not_full() {
 }
 
 #[test]
+fn a_preempted_thread_waits_only_for_little_traffic_in_short_runs() {
+    const US: u32 = 1_000;
+    // SAFETY: no pointer is passed.
+    let passes = |load, run_ns| unsafe { native_load_passes(load, run_ns) };
+    assert!(passes(0, 0) && passes(FULL / 4, 100 * US));
+    assert!(!passes(FULL / 4 + 1, 100 * US), "it would wait for most of the time");
+    assert!(!passes(0, 100 * US + 1), "moving costs less");
+}
+
+#[test]
 fn a_core_is_lent_the_sooner_the_less_traffic_it_has() {
     const MS: u64 = 1_000_000;
     // SAFETY: no pointer is passed.

@@ -41,16 +41,29 @@ static bool neighbour_idles(const struct task_struct *p, s32 cpu)
 	return found;
 }
 
+/* Is the traffic on @cpu light, and done soon each time? */
+static bool traffic_passes(s32 cpu)
+{
+	const struct cpu_state *state = state_of(cpu);
+	u32 run_ns = state->load_run_ns;
+
+	if (run_ns < state->short_run_ns)
+		run_ns = state->short_run_ns;
+	return load_passes(state->load_1024ths, run_ns);
+}
+
 /*
  * Does @p, which gives up @cpu, wait there to go on where its data is? Yes, if the thread that
- * preempts it moves data: that one is done soon. No, if a CPU beside it idles. After lend_after_ns
- * another CPU may have more room, so it does not wait for longer.
+ * preempts it moves data: that one is done soon. No, if a CPU beside it idles, unless moving there
+ * would cost more. After lend_after_ns another CPU may have more room, so it does not wait for
+ * longer.
  */
 static bool resumes(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	return state_of(cpu)->preempted && scx_bpf_task_running(p) && s->class == CLASS_NONE &&
 	       s->task && s->now < s->task->queued_ns + place_settings.lend_after_ns &&
-	       !is_exclusive(cpu) && may_run_on(p, cpu) && !neighbour_idles(p, cpu);
+	       !is_exclusive(cpu) && may_run_on(p, cpu) &&
+	       (traffic_passes(cpu) || !neighbour_idles(p, cpu));
 }
 
 /* @p waits for @q's CPU and the others of its shard. */

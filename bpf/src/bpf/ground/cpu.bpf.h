@@ -45,6 +45,7 @@ struct cpu_state {
 	bool taken;	   /* such a thread keeps the CPU from ours: load.bpf.h */
 	bool full;	   /* it was busy for a whole short window: load.bpf.h */
 	u32 short_run_ns;  /* how long short-flow threads run at a time, averaged: cpu.bpf.h */
+	u32 load_run_ns;   /* how long threads do that make load, averaged: cpu.bpf.h */
 
 	/* accessed when a long-flow thread is placed, once per such window */
 	u64 full_mark_ns; /* when that window began: load.bpf.h */
@@ -141,9 +142,10 @@ static __always_inline void note_woken(struct cpu_state *state, s32 cpu, u64 now
 /* The running thread had CPU time. It counts if the thread moves data. Called on its own CPU. */
 static __always_inline void count_busy_time(struct cpu_state *state, u64 ran_ns)
 {
-	if (state->makes_load)
+	if (state->makes_load) {
 		state->busy_ns += ran_ns;
-	else if (state->class == CLASS_SHORT) {
+		state->load_run_ns = run_average(state->load_run_ns, ran_ns);
+	} else if (state->class == CLASS_SHORT) {
 		state->short_ns += ran_ns;
 		state->short_run_ns = run_average(state->short_run_ns, ran_ns);
 	}

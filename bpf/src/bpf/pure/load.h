@@ -62,6 +62,19 @@ static inline bool loads_fit_together(u32 home, u32 thread)
 	return home + thread <= LOAD_FULL * 8 / 10;
 }
 
+/* A thread that moves fills a cache anew: 1 MiB, as an L2 is today, at 10 GB/s. */
+#define MOVE_COST_NS (100 * 1000U)
+
+/*
+ * May a thread that was preempted by one that moves data wait until that is done, though it could
+ * go on elsewhere at once? It loses @run_ns each time, and if it moved, what moving costs. But on a
+ * core with much traffic it would wait for most of the time.
+ */
+static inline bool load_passes(u32 load, u32 run_ns)
+{
+	return load <= LOAD_FULL / 4 && run_ns <= MOVE_COST_NS;
+}
+
 /* No core is lent before: threads that take turns wait for about as long. */
 #define LEND_LEAST_NS (2 * 1000 * 1000ULL)
 

@@ -155,6 +155,11 @@ bool native_load_has_room(u32 load)
 	return load_has_room(load);
 }
 
+bool native_load_passes(u32 load, u32 run_ns)
+{
+	return load_passes(load, run_ns);
+}
+
 u64 native_lend_wait(u64 most_ns, u32 load)
 {
 	return lend_wait(most_ns, load);

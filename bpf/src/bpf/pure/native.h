@@ -60,6 +60,7 @@ u32 native_performance_for(u32 used);
 bool native_load_saturates(u32 load);
 bool native_load_fills(u64 busy_ns, u64 window_ns);
 bool native_load_has_room(u32 load);
+bool native_load_passes(u32 load, u32 run_ns);
 u64 native_lend_wait(u64 most_ns, u32 load);
 bool native_loads_fit_together(u32 home, u32 thread);
 u32 native_bucket_of(u64 value, u32 buckets);
