@@ -180,12 +180,33 @@ static void run_again(struct upkeep_timer *timer, u32 number, u64 period_ns)
 		bpf_timer_start(&timer->timer, period_ns, 0);
 }
 
+static s32 start_timer(u32 number, u64 period_ns)
+{
+	struct upkeep_timer *t = bpf_map_lookup_elem(&upkeep_timers, &number);
+
+	return t ? bpf_timer_start(&t->timer, period_ns, 0) : -ENOENT;
+}
+
+static bool limits_timed; /* the timer of limits runs */
+
+/* Runs only while there are limits: each run wakes an idle CPU. */
 static int refresh_limits(void *map, int *key, struct upkeep_timer *timer)
 {
-	if (nr_limited)
-		refill_all(timer_now());
+	limits_timed = nr_limited;
+	if (!limits_timed)
+		return 0;
+	refill_all(timer_now());
 	run_again(timer, *key, LIMIT_REFRESH_NS);
 	return 0;
+}
+
+/* Called by the other timer. */
+static void time_limits(void)
+{
+	if (!nr_limited || limits_timed)
+		return;
+	limits_timed = true;
+	start_timer(TIMER_LIMITS, 0);
 }
 
 static int upkeep(void *map, int *key, struct upkeep_timer *timer)
@@ -213,6 +234,7 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 	rescue_all(now);
 	feed_starved(now);
 	bpf_rcu_read_unlock();
+	time_limits();
 	run_again(timer, *key, CLAIM_REFRESH_NS);
 	return 0;
 }
@@ -232,13 +254,6 @@ static s32 init_timer(u32 number)
 	return bpf_timer_set_callback(&t->timer, upkeep);
 }
 
-static s32 start_timer(u32 number, u64 period_ns)
-{
-	struct upkeep_timer *t = bpf_map_lookup_elem(&upkeep_timers, &number);
-
-	return t ? bpf_timer_start(&t->timer, period_ns, 0) : -ENOENT;
-}
-
 /* Called once from ops.init. */
 static s32 start_upkeep(void)
 {
@@ -250,8 +265,7 @@ static s32 start_upkeep(void)
 		if (err)
 			return err;
 	}
-	return start_timer(TIMER_UPKEEP, CLAIM_REFRESH_NS)
-		       ?: start_timer(TIMER_LIMITS, LIMIT_REFRESH_NS);
+	return start_timer(TIMER_UPKEEP, CLAIM_REFRESH_NS);
 }
 
 #endif /* __STEER_UPKEEP_BPF_H */

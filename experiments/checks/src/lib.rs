@@ -136,10 +136,11 @@ const POLICIES: [Check; 2] = [
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
 ];
 
-const QUIET: [Check; 18] = [
+const QUIET: [Check; 19] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
+    ("few timers run on an idle host", life::idle_host),
     ("a thread that moves to another CPU does not starve", fairness::newcomer),
     ("two threads share a CPU by weight", fairness::weights),
     ("a thread does not wait for its waker while CPUs idle", fairness::waker_goes_on),

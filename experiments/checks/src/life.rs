@@ -30,6 +30,20 @@ pub(super) fn second_instance(bench: &mut Bench) -> Result<()> {
     bench.in_force()
 }
 
+/// Each timer that runs on an idle host costs power.
+pub(super) fn idle_host(bench: &mut Bench) -> Result<()> {
+    // Upkeep runs fifty times per second: CLAIM_REFRESH_NS, bpf/src/bpf/place/load.bpf.h.
+    const MOST: f64 = 55.0;
+    let [ran, at, _, ran_then, then, _] = bench.numbers(
+        "look() { awk '/HRTIMER/ {for (i = 2; i <= NF; i++) n += $i; print n}' /proc/softirqs; \
+         cat /proc/uptime; }; look; sleep 4; look",
+    )?;
+    let rate = (ran_then - ran) / (then - at);
+    bench.figures = format!(": {rate:.0} times per second");
+    ensure!(rate <= MOST, "timers ran {rate:.0} times per second");
+    Ok(())
+}
+
 pub(super) fn traffic(bench: &mut Bench) -> Result<()> {
     let (report, _) = bench.start_traffic()?.finish(&bench.guest.net)?;
     moved(&report)?;
