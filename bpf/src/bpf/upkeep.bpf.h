@@ -162,29 +162,23 @@ static u64 timer_now(void)
 	return monotonic + lead;
 }
 
-/*
- * @timer, with this number, runs again later. A timer that its own callback starts stays on its
- * CPU. On a CPU of nohz_full= its twin is started instead: the kernel gives that one to another CPU
- * (get_nohz_timer_target(), kernel/sched/core.c, 6.18).
- */
-static void run_again(struct upkeep_timer *timer, u32 number, u64 period_ns)
-{
-	struct upkeep_timer *twin = NULL;
-
-	number ^= NR_TIMERS;
-	if (some_nohz_full && is_nohz_full(bpf_get_smp_processor_id()))
-		twin = bpf_map_lookup_elem(&upkeep_timers, &number);
-	if (twin)
-		bpf_timer_start(&twin->timer, period_ns, 0);
-	else
-		bpf_timer_start(&timer->timer, period_ns, 0);
-}
-
 static s32 start_timer(u32 number, u64 period_ns)
 {
 	struct upkeep_timer *t = bpf_map_lookup_elem(&upkeep_timers, &number);
 
 	return t ? bpf_timer_start(&t->timer, period_ns, 0) : -ENOENT;
+}
+
+/*
+ * The timer with this number runs again later. A timer that its own callback starts stays on its
+ * CPU. On a CPU of nohz_full= its twin is started instead: the kernel gives that one to another CPU
+ * (get_nohz_timer_target(), kernel/sched/core.c, 6.18).
+ */
+static void run_again(u32 number, u64 period_ns)
+{
+	if (some_nohz_full && is_nohz_full(bpf_get_smp_processor_id()))
+		number ^= NR_TIMERS;
+	start_timer(number, period_ns);
 }
 
 static bool limits_timed; /* the timer of limits runs */
@@ -196,7 +190,7 @@ static int refresh_limits(void *map, int *key, struct upkeep_timer *timer)
 	if (!limits_timed)
 		return 0;
 	refill_all(timer_now());
-	run_again(timer, *key, LIMIT_REFRESH_NS);
+	run_again(*key, LIMIT_REFRESH_NS);
 	return 0;
 }
 
@@ -235,7 +229,7 @@ static int upkeep(void *map, int *key, struct upkeep_timer *timer)
 	feed_starved(now);
 	bpf_rcu_read_unlock();
 	time_limits();
-	run_again(timer, *key, CLAIM_REFRESH_NS);
+	run_again(*key, CLAIM_REFRESH_NS);
 	return 0;
 }
 

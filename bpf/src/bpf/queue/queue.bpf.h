@@ -138,7 +138,6 @@ __weak __noinline u64 head_vtime(u64 dsq, s32 cpu, u64 now)
 __weak __noinline bool take_fitting(s32 cpu, u64 dsq, bool claimed, u64 now)
 {
 	struct task_struct *p;
-	u64 lent_ns = lend_wait(place_settings.lend_after_ns, state_of(cpu)->load_1024ths);
 	u32 looked = 0;
 
 	if (!scx_bpf_dsq_nr_queued(dsq))
@@ -149,7 +148,9 @@ __weak __noinline bool take_fitting(s32 cpu, u64 dsq, bool claimed, u64 now)
 
 		if (++looked > MOST_LOOKS)
 			break;
-		if (!may_run_on(p, cpu) || (avoids && now < task->queued_ns + lent_ns))
+		if (!may_run_on(p, cpu) ||
+		    (avoids && now < task->queued_ns + lend_wait(place_settings.lend_after_ns,
+								 state_of(cpu)->load_1024ths)))
 			continue;
 		if (scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL, 0)) {
 			if (avoids)
