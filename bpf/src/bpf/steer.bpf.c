@@ -140,14 +140,8 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 					 p->scx.dsq_vtime, enq_flags);
 		return;
 	}
-	if (run_here(p, task, wake, enq_flags))
+	if (run_here(p, task, wake, enq_flags) || run_kthread(p, enq_flags))
 		return;
-	if (is_per_cpu_kthread(p)) {
-		count(CNT_KTHREAD);
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns,
-				   enq_flags | SCX_ENQ_PREEMPT);
-		return;
-	}
 	look_with(&s, p, task);
 	choose_queue(&q, p, &s, cpu);
 	q.near = wake == WAKE_NEAR;

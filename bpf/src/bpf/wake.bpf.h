@@ -194,6 +194,21 @@ static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wak
 	return true;
 }
 
+/* If @p is a kernel thread that works for its CPU only, run it there ahead of all others. */
+static bool run_kthread(struct task_struct *p, u64 enq_flags)
+{
+	if (!is_per_cpu_kthread(p))
+		return false;
+	count(CNT_KTHREAD);
+	/*
+	 * If a thread of a higher class takes the CPU, the one that ran there waits already, but
+	 * to preempt would still end its slice (local_dsq_post_enq(), kernel/sched/ext.c, 6.18).
+	 */
+	enq_flags |= enq_flags & SCX_ENQ_REENQ ? SCX_ENQ_HEAD : SCX_ENQ_PREEMPT;
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
+	return true;
+}
+
 /* Wake a thread in the pool that its policy names. Returns the CPU, or -1 if it may use none. */
 static s32 wake_in_pool(struct task_struct *p, const struct subject *s, s32 prev_cpu)
 {

@@ -41,3 +41,16 @@ pub(super) fn waker_goes_on(bench: &mut Bench) -> Result<()> {
     ensure!(median < 1.0, "{waited}");
     bench.in_force()
 }
+
+/// A thread of the stop class takes a CPU for a moment, also while packets wake the CPU's own kernel
+/// thread, which a small `dev_weight` makes frequent. That costs no other thread its slice: the
+/// kernel would complain.
+pub(super) fn interrupted(bench: &mut Bench) -> Result<()> {
+    bench.script(
+        "ip link set lo up; cd /proc/sys/net/core; before=$(cat dev_weight); echo 1 > dev_weight; \
+         steer-bench client --server 127.0.0.1 --duration 4 & client=$!; \
+         while taskset -ap 5 $client && taskset -ap a $client; do :; done; \
+         wait $client; echo $before > dev_weight",
+    )?;
+    bench.in_force()
+}

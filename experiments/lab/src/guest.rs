@@ -249,7 +249,9 @@ pub fn complains(line: &str) -> bool {
         "verifier bug",
     ];
     let of_scheduler = line.contains("sched_ext:")
-        && ["error", "failed", "aborted", "runtime"].iter().any(|word| line.contains(word));
+        && ["error", "failed", "aborted", "runtime", "zero slice"]
+            .iter()
+            .any(|word| line.contains(word));
     of_scheduler || SIGNS.iter().any(|sign| line.contains(sign))
 }
 
