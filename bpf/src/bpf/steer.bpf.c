@@ -164,6 +164,9 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 
+	/* that of a thread that wakes is limited already */
+	if (!(enq_flags & SCX_ENQ_WAKEUP))
+		limit_lag(p, s.task);
 	note_waits_as(&s, q.resumes);
 	if (q.dsq < DSQ_SHARD) {
 		if (q.cpu != cpu || own_may_wait(cpu, s.now))
@@ -172,7 +175,6 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		set_cpu_clock(p, s.task, q.cpu);
 	} else {
 		set_clock(p, s.task, clock_of_queue(q.dsq, q.cpu));
-		limit_lag(p, s.task);
 	}
 	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, p->scx.dsq_vtime, enq_flags);
 	announce(p, &s, &q);

@@ -167,14 +167,13 @@ static __always_inline bool strands_at(s32 cpu)
 	return rq && rq->rt.rt_nr_running;
 }
 
-/* Run @p on its CPU at once if @wake says so. Otherwise the caller must queue it. */
-static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wake, u64 enq_flags)
+/* Run @p on its CPU at once, as @wake says, unless a real-time thread has taken that meanwhile. */
+static bool run_at_once(struct task_struct *p, struct task_ctx *task, enum wake wake, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p);
 	bool pinned = is_pinned(p), by_own_queue = wake == WAKE_RUN && local_may_strand && !pinned;
 
-	/* a real-time thread may have taken the CPU since select_cpu looked */
-	if (wake < WAKE_RUN || (wake == WAKE_PREEMPT && !pinned && strands_at(cpu)))
+	if (wake == WAKE_PREEMPT && !pinned && strands_at(cpu))
 		return false;
 	if (pinned || by_own_queue)
 		set_cpu_clock(p, task, cpu);
@@ -192,6 +191,13 @@ static bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wak
 	}
 	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, place_settings.slice_ns, enq_flags);
 	return true;
+}
+
+/* Run @p on its CPU at once if @wake says so. Otherwise the caller must queue it. */
+static __always_inline bool run_here(struct task_struct *p, struct task_ctx *task, enum wake wake,
+				     u64 enq_flags)
+{
+	return wake >= WAKE_RUN && run_at_once(p, task, wake, enq_flags);
 }
 
 /* If @p is a kernel thread that works for its CPU only, run it there ahead of all others. */

@@ -128,20 +128,25 @@ static __always_inline bool is_current(const struct policy_cache *cache,
 	return cache->name[0] == name[0] && cache->name[1] == name[1];
 }
 
-/* The policy that @p is under. */
-static struct thread_policy *policy_of(const struct task_struct *p, struct policy_cache *cache)
+/* Find the policy of @p anew, if what it was found by has changed. */
+static void refresh_policy(const struct task_struct *p, struct policy_cache *cache)
 {
 	u32 generation = policy_generation;
-	u64 cgroup;
+	u64 cgroup = cgroup_id(p);
 
-	if (!generation)
-		return policy_at(0);
-	cgroup = cgroup_id(p);
-	if (!is_current(cache, p, cgroup, generation)) {
-		cache->generation = generation;
-		cache->cgroup = cgroup;
-		find_policy(p, cache);
-	}
+	if (is_current(cache, p, cgroup, generation))
+		return;
+	cache->generation = generation;
+	cache->cgroup = cgroup;
+	find_policy(p, cache);
+}
+
+/* The policy that @p is under. Before there are any, the cache has none but the default, 0. */
+static __always_inline struct thread_policy *policy_of(const struct task_struct *p,
+						       struct policy_cache *cache)
+{
+	if (policy_generation)
+		refresh_policy(p, cache);
 	return policy_at(cache->policy);
 }
 

@@ -119,15 +119,6 @@ static __always_inline void note_clock(struct task_ctx *task, u32 number)
 	task->clock = number;
 }
 
-/* From now on, clock @number tells the virtual time of @p. */
-static void set_clock(struct task_struct *p, struct task_ctx *task, u32 number)
-{
-	if (!task || task->clock == number)
-		return;
-	scx_bpf_task_set_dsq_vtime(p, vtime_at(p, task, number));
-	note_clock(task, number);
-}
-
 /*
  * Lift the clock of @cpu's queue, so that @vtime, told by it, is near the shard's clock: a slice
  * behind at most, or MOST_LAG ahead. Global, as vtime_between().
@@ -172,7 +163,7 @@ static u64 first_vtime(s32 cpu)
  * long it had a CPU to itself, it is ahead of a shard's clock by MOST_LAG at most, or by a slice.
  * (Of a CPU's clock: lift_clock_near.)
  */
-static void limit_lag(struct task_struct *p, const struct task_ctx *task)
+static __always_inline void limit_lag(struct task_struct *p, const struct task_ctx *task)
 {
 	u64 now, vtime, most = NO_BOUND, slice_ns = place_settings.slice_ns;
 
@@ -186,6 +177,21 @@ static void limit_lag(struct task_struct *p, const struct task_ctx *task)
 	vtime = vtime_limited(vtime, now, slice_ns, most);
 	if (vtime != p->scx.dsq_vtime)
 		scx_bpf_task_set_dsq_vtime(p, vtime);
+}
+
+/* Clock @number tells the virtual time of @p instead of the one that did, within limit_lag(). */
+static void change_clock(struct task_struct *p, struct task_ctx *task, u32 number)
+{
+	scx_bpf_task_set_dsq_vtime(p, vtime_at(p, task, number));
+	note_clock(task, number);
+	limit_lag(p, task);
+}
+
+/* From now on, clock @number tells the virtual time of @p. */
+static __always_inline void set_clock(struct task_struct *p, struct task_ctx *task, u32 number)
+{
+	if (task && task->clock != number)
+		change_clock(p, task, number);
 }
 
 /* @p, which runs on @state's CPU, has paid for its time until @now. */
@@ -262,8 +268,8 @@ static void advance_clocks(u32 number, u64 vtime, u64 now)
 }
 
 /* @p begins to run on @state's CPU, or goes on with a new slice since no other thread waits. */
-static void start_slice(struct cpu_state *state, const struct task_struct *p,
-			const struct task_ctx *task, u64 now)
+static __always_inline void start_slice(struct cpu_state *state, const struct task_struct *p,
+					const struct task_ctx *task, u64 now)
 {
 	u32 number = task ? task->clock : 0;
 

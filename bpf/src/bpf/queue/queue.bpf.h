@@ -57,10 +57,9 @@ static void lift_clock(s32 cpu)
 }
 
 /* From now on, the clock of @cpu's queue tells the virtual time of @p. */
-static void set_cpu_clock(struct task_struct *p, struct task_ctx *task, s32 cpu)
+static __always_inline void set_cpu_clock(struct task_struct *p, struct task_ctx *task, s32 cpu)
 {
 	set_clock(p, task, CLOCK_CPU | slot(cpu));
-	limit_lag(p, task);
 	lift_clock_for(cpu, p, task);
 }
 
@@ -216,13 +215,11 @@ static bool take_from_own(s32 cpu)
 }
 
 /*
- * Take the thread that is furthest behind from the queues that @cpu serves first. Every switch
- * does this, so it compares virtual times only where more than one queue has a thread.
+ * Take the thread that is furthest behind from the queues that @cpu serves first. @mine: one may
+ * wait in its own; @waits: one waits in its shard's.
  */
-static bool take_own(s32 cpu, bool claimed, u64 now)
+static bool take_first(s32 cpu, bool mine, bool waits, bool claimed, u64 now)
 {
-	bool mine = own_may_wait(cpu, now),
-	     waits = !is_exclusive(cpu) && waits_in(shard_of(cpu), now);
 	u64 own = mine ? DSQ_CPU | cpu : 0, shared = DSQ_SHARD | shard_of(cpu);
 
 	if (cpu_pools[slot(cpu)].pools) {
@@ -239,6 +236,20 @@ static bool take_own(s32 cpu, bool claimed, u64 now)
 	if (own >= DSQ_POOL && (take(DSQ_CPU | cpu) || take_from_pools(cpu)))
 		return true;
 	return own && waits && take_shared(cpu, shared, claimed, now);
+}
+
+/*
+ * Take a thread from the queues that @cpu serves first. Every switch does this, and as a rule none
+ * waits, or one in the CPU's own queue.
+ */
+static __always_inline bool take_own(s32 cpu, bool claimed, u64 now)
+{
+	bool mine = own_may_wait(cpu, now),
+	     waits = !is_exclusive(cpu) && waits_in(shard_of(cpu), now);
+
+	if (waits || cpu_pools[slot(cpu)].pools)
+		return take_first(cpu, mine, waits, claimed, now);
+	return mine && take_from_own(cpu);
 }
 
 /*
