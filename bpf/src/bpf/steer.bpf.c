@@ -164,7 +164,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 			return;
 	}
 
-	/* that of a thread that wakes is limited already */
+	/* a wake-up has done that already */
 	if (!(enq_flags & SCX_ENQ_WAKEUP))
 		limit_lag(p, s.task);
 	note_waits_as(&s, q.resumes);
