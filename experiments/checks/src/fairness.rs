@@ -50,7 +50,7 @@ pub(super) fn interrupted(bench: &mut Bench) -> Result<()> {
         "ip link set lo up; cd /proc/sys/net/core; before=$(cat dev_weight); echo 1 > dev_weight; \
          steer-bench client --server 127.0.0.1 --duration 4 & client=$!; \
          while taskset -ap 5 $client && taskset -ap a $client; do :; done; \
-         wait $client; echo $before > dev_weight",
+         wait $client; ended=$?; echo $before > dev_weight; exit $ended",
     )?;
     bench.in_force()
 }
