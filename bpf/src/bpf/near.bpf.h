@@ -50,13 +50,12 @@ static bool is_done_soon(s32 cpu, s32 here, u64 now)
 
 /*
  * Softirq on this CPU wakes @p, which ran on @prev_cpu. If both are under one cache, and a free CPU
- * of the block idles, runs batch work, or is left soon, @p goes there. Returns the CPU, or -1: then
- * @p looks further.
+ * of the block idles, runs batch work, or is left soon, @p goes there. It spares batch work that
+ * just began, if another CPU is left soon. Returns the CPU, or -1: then @p looks further.
  */
 static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 prev_cpu)
 {
-	s32 i, cpu, soon = -1, here = bpf_get_smp_processor_id();
-	bool preempts = false;
+	s32 i, cpu, soon = -1, victim = -1, here = bpf_get_smp_processor_id();
 
 	if (s->class != CLASS_SHORT || !bpf_in_interrupt() || llc_of(here) != llc_of(prev_cpu))
 		return -1;
@@ -71,16 +70,17 @@ static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 p
 		}
 		if (soon >= 0 || state_of(cpu)->short_run_ns > NEAR_WAIT_NS)
 			continue;
-		preempts = may_preempt(p, s, cpu);
-		if (preempts || is_done_soon(cpu, here, s->now))
+		if (is_done_soon(cpu, here, s->now))
 			soon = cpu;
+		else if (victim < 0 && may_preempt(p, s, cpu))
+			victim = cpu;
+	}
+	if (victim >= 0 && (soon < 0 || !just_began(victim, s->now))) {
+		note_woken(state_of(here), victim, s->now);
+		return decide(s, victim, preempt(s, victim));
 	}
 	if (soon < 0)
 		return -1;
-	if (preempts) {
-		note_woken(state_of(here), soon, s->now);
-		return decide(s, soon, preempt(s, soon));
-	}
 	count(CNT_SHORT_QUEUED);
 	note_wanted(state_of(soon));
 	return decide(s, soon, WAKE_NEAR);

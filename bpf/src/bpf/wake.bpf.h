@@ -21,7 +21,8 @@
 #include "queue/clock.bpf.h"
 #include "queue/queue.bpf.h"
 
-/* How long a thread without traffic runs before another such thread may preempt it. */
+/* How long a thread without traffic runs before another such thread may preempt it, or a short-flow
+ * thread that gets another CPU soon. */
 #define GRANULARITY_NS (1000 * 1000ULL)
 
 enum preempt { PREEMPT_NOT, PREEMPT_SOON, PREEMPT_NOW };
@@ -66,6 +67,44 @@ static bool may_preempt(const struct task_struct *p, const struct subject *s, s3
 	return preempts(p, s, cpu, false) == PREEMPT_NOW;
 }
 
+/* Did the thread on @cpu just begin? */
+static __always_inline bool just_began(s32 cpu, u64 now)
+{
+	return now < state_of(cpu)->started_ns + GRANULARITY_NS;
+}
+
+/* Does @cpu run a short-flow thread, or will it at once, that is done sooner than a move pays? */
+static bool passes_soon(s32 cpu)
+{
+	const struct cpu_state *state = state_of(cpu);
+
+	return (state->class == CLASS_SHORT || (!runs_ours(cpu) && !is_taken(cpu))) &&
+	       state->short_run_ns <= MOVE_COST_NS;
+}
+
+/*
+ * A short-flow thread spares one on @cpu that just began, if it gets another CPU of the block soon.
+ * Else threads that only compute are driven from CPU to CPU, and one idles while they wait for the
+ * other.
+ */
+static bool spares(const struct task_struct *p, const struct subject *s, s32 cpu)
+{
+	bool soon = false;
+	s32 i, other;
+
+	if (s->class != CLASS_SHORT || s->policy->urgent || !just_began(cpu, s->now))
+		return false;
+	bpf_for (i, 1, BLOCK) {
+		other = near_cpu(cpu, i);
+		soon = other >= 0 && passes_soon(other) && is_free_for(p, other, s->now);
+		if (soon)
+			break;
+	}
+	if (soon)
+		note_wanted(state_of(cpu));
+	return soon;
+}
+
 /*
  * An unclaimed CPU where @p may preempt, or -1: @cpu, or one of its block. A thread without traffic
  * looks at @cpu only, as it would under the kernel's own scheduler.
@@ -78,7 +117,7 @@ static s32 pick_preemptible(const struct task_struct *p, const struct subject *s
 	bpf_for (i, 0, hurried ? BLOCK : 1) {
 		other = near_cpu(cpu, i);
 		if (other >= 0 && is_free_for(p, other, s->now) && may_preempt(p, s, other))
-			return other;
+			return spares(p, s, other) ? -1 : other;
 	}
 	return -1;
 }
