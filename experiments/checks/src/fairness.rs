@@ -54,25 +54,3 @@ pub(super) fn interrupted(bench: &mut Bench) -> Result<()> {
     )?;
     bench.in_force()
 }
-
-/// RPCs wake threads thousands of times per second on two CPUs, where another thread only computes.
-/// One CPU is enough for the RPCs, so that thread has almost all of the other one.
-pub(super) fn spared(bench: &mut Bench) -> Result<()> {
-    const LEAST: f64 = 0.9;
-    // seconds since boot, and nanoseconds that the thread ran
-    let [at, ran, then, ran_then] = bench.numbers(
-        "ip link set lo up; ports='--long-port 5471 --rpc-port 5474'; \
-         taskset 3 steer-bench server --bind 127.0.0.1 $ports --long-out-port 5473 --rpc-threads 4 \
-         >/dev/null & server=$!; \
-         taskset c steer-bench client --server 127.0.0.1 $ports --long-flows 0 --rpc-rate 500 \
-         --warmup 1 --duration 5 >/dev/null & client=$!; \
-         taskset 3 sh -c 'while :; do :; done' & busy=$!; \
-         look() { cut -d' ' -f1 /proc/uptime /proc/$busy/schedstat; }; \
-         sleep 2; look; sleep 3; look; \
-         wait $client; ended=$?; kill $server $busy; exit $ended",
-    )?;
-    let share = (ran_then - ran) / 1e9 / (then - at);
-    bench.figures = format!(": it has {share:.2} of a CPU");
-    ensure!(share >= LEAST, "it has only {share:.2} of a CPU");
-    bench.in_force()
-}

@@ -136,7 +136,7 @@ const POLICIES: [Check; 2] = [
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
 ];
 
-const QUIET: [Check; 21] = [
+const QUIET: [Check; 20] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
@@ -145,7 +145,6 @@ const QUIET: [Check; 21] = [
     ("two threads share a CPU by weight", fairness::weights),
     ("a thread does not wait for its waker while CPUs idle", fairness::waker_goes_on),
     ("a thread that another class interrupts keeps its slice", fairness::interrupted),
-    ("a thread that only computes is spared while RPCs have another CPU", fairness::spared),
     ("weights hold beside a thread that is bound to a CPU", contracts::bound),
     ("weights hold while light threads have another cache", contracts::stray),
     ("cpu.weight is honoured", contracts::weight),
