@@ -85,11 +85,7 @@ fn a_pipe_takes_less_time_than_under_the_default_scheduler() {
     if !lab("a_pipe_takes_less_time_than_under_the_default_scheduler") {
         return;
     }
-    let out = tempfile::tempdir().unwrap();
-    let short = "neutral --programs pipe --seeds 1 --shape 2x2 --out";
-    priced(short).arg(out.path()).assert().success();
-    let text = fs::read_to_string(out.path().join("neutral.json")).unwrap();
-    let took: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let took = made("neutral.json", "neutral --programs pipe --seeds 1 --shape 2x2", &[]);
     for figure in ["ms", "cpu_ms"] {
         let [ours, others] = ["scx_steer", "default"].map(|arm| &took[arm]["pipe"][figure]);
         let least = ours[0].as_f64().unwrap();
@@ -104,13 +100,9 @@ fn rpcs_spare_a_thread_that_only_computes() {
     if !lab("rpcs_spare_a_thread_that_only_computes") {
         return;
     }
-    let out = tempfile::tempdir().unwrap();
     let busy = "ab --seeds 1 --shape 2x2 --steering hash --duration 0.1 --rpc-rate 60000 \
-                --arms default,scx_steer --out";
-    priced(busy).arg(out.path()).assert().success();
-    let text = fs::read_to_string(out.path().join("result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let arms = &result["worlds"]["hash"]["arms"];
+                --arms default,scx_steer";
+    let arms = &made("result.json", busy, &[])["worlds"]["hash"]["arms"];
     let [ours, others] =
         ["scx_steer", "default"].map(|arm| arms[arm]["hog_rate"]["median"].as_f64().unwrap());
     assert!(ours > 0.8 * others, "{ours}, {others}");
@@ -144,10 +136,14 @@ fn other_programs_nics_and_settings_are_what_was_asked_for() {
 
 /// The first sample of a short run under the default scheduler.
 fn first_sample(flags: &[&str]) -> serde_json::Value {
+    let short = "ab --arms default --no-hogs --warmup 0.05 --duration 0.02";
+    made("result.json", short, flags)["raw"][0].clone()
+}
+
+/// The file that a command makes in its `--out` folder.
+fn made(file: &str, command: &str, flags: &[&str]) -> serde_json::Value {
     let out = tempfile::tempdir().unwrap();
-    let short = "ab --arms default --no-hogs --warmup 0.05 --duration 0.02 --out";
-    priced(short).arg(out.path()).args(flags).assert().success();
-    let text = fs::read_to_string(out.path().join("result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
-    result["raw"][0].clone()
+    priced(command).args(flags).arg("--out").arg(out.path()).assert().success();
+    let text = fs::read_to_string(out.path().join(file)).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
