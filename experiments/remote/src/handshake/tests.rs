@@ -108,12 +108,9 @@ proptest! {
             let version = VERSION.to_owned();
             say(&near, &Opening::Hello { version, nonce: [0; key::BYTES] }).unwrap();
         }
-        if framed {
-            frame::write(&near, &bytes).unwrap();
-        } else {
-            near.write_all(&bytes).unwrap();
-        }
-        near.shutdown(std::net::Shutdown::Write).unwrap();
+        // All may fail: the agent closes as soon as it has read something that it refuses.
+        let _ = if framed { frame::write(&near, &bytes).ok() } else { near.write_all(&bytes).ok() };
+        let _ = near.shutdown(std::net::Shutdown::Write);
         prop_assert!(agent.join().unwrap());
         // Fails with a reset if the agent left bytes unread.
         let _ = near.read_to_end(&mut Vec::new());
