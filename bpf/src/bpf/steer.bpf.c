@@ -155,18 +155,16 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	if (!q.resumes)
 		note_queued(&s);
+	if (wake == WAKE_UNSEEN)
+		limit_lag(p, s.task);
 	/* it did not pass through select_cpu: the thread is pinned, or was going to sleep */
-	if (enq_flags & SCX_ENQ_WAKEUP && wake == WAKE_UNSEEN) {
+	if (enq_flags & SCX_ENQ_WAKEUP && wake == WAKE_UNSEEN && q.cpu == cpu) {
 		bool owner = goes_by_packets(&s) || (is_pinned(p) && s.class == CLASS_LONG);
 
-		limit_lag(p, s.task);
-		if (q.cpu == cpu && run_here(p, s.task, wake_at(p, &s, cpu, owner), enq_flags))
+		if (run_here(p, s.task, wake_at(p, &s, cpu, owner), enq_flags))
 			return;
 	}
 
-	/* a wake-up has done that already */
-	if (!(enq_flags & SCX_ENQ_WAKEUP))
-		limit_lag(p, s.task);
 	note_waits_as(&s, q.resumes);
 	if (q.dsq < DSQ_SHARD) {
 		if (q.cpu != cpu || own_may_wait(cpu, s.now))

@@ -27,6 +27,21 @@
 
 enum preempt { PREEMPT_NOT, PREEMPT_SOON, PREEMPT_NOW };
 
+/* For how long has the thread on @cpu run since it began? */
+static __always_inline u64 ran_for(s32 cpu, u64 now)
+{
+	const struct cpu_state *state = state_of(cpu);
+
+	return now > state->started_ns ? now - state->started_ns : 0;
+}
+
+/* Does a thread that wakes let one run on that began @ran nanoseconds ago? Not if it has to hurry.
+ */
+static __always_inline bool lets_run(const struct subject *s, u64 ran)
+{
+	return !s->policy->urgent && ran < GRANULARITY_NS;
+}
+
 /*
  * When may a wake-up on @cpu preempt the thread that runs there?
  *
@@ -40,7 +55,7 @@ static enum preempt preempts(const struct task_struct *p, const struct subject *
 			     bool owner)
 {
 	const struct cpu_state *state = state_of(cpu);
-	u64 ran = s->now > state->started_ns ? s->now - state->started_ns : 0;
+	u64 ran = ran_for(cpu, s->now);
 	bool idle = is_idle_thread(p, s->task), lent, soon;
 	u64 vtime;
 
@@ -53,7 +68,7 @@ static enum preempt preempts(const struct task_struct *p, const struct subject *
 		return PREEMPT_NOT;
 	if (state->idle != idle)
 		return state->idle ? PREEMPT_NOW : PREEMPT_NOT;
-	soon = s->class == CLASS_NONE && !s->policy->urgent && ran < GRANULARITY_NS;
+	soon = s->class == CLASS_NONE && lets_run(s, ran);
 	if (lent)
 		ran += place_settings.slice_ns;
 	vtime = running_vtime(state, ran);
@@ -65,12 +80,6 @@ static enum preempt preempts(const struct task_struct *p, const struct subject *
 static bool may_preempt(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
 	return preempts(p, s, cpu, false) == PREEMPT_NOW;
-}
-
-/* Did the thread on @cpu just begin? */
-static __always_inline bool just_began(s32 cpu, u64 now)
-{
-	return now < state_of(cpu)->started_ns + GRANULARITY_NS;
 }
 
 /* Does @cpu run a short-flow thread, or will it at once, that is done sooner than a move pays? */
@@ -85,24 +94,22 @@ static bool passes_soon(s32 cpu)
 /*
  * A short-flow thread spares one on @cpu that just began, if it gets another CPU of the block soon.
  * Else threads that only compute are driven from CPU to CPU, and one idles while they wait for the
- * other.
+ * other. The slice of the spared one ends at the next tick.
  */
 static bool spares(const struct task_struct *p, const struct subject *s, s32 cpu)
 {
-	bool soon = false;
 	s32 i, other;
 
-	if (s->class != CLASS_SHORT || s->policy->urgent || !just_began(cpu, s->now))
+	if (s->class != CLASS_SHORT || !lets_run(s, ran_for(cpu, s->now)))
 		return false;
 	bpf_for (i, 1, BLOCK) {
 		other = near_cpu(cpu, i);
-		soon = other >= 0 && passes_soon(other) && is_free_for(p, other, s->now);
-		if (soon)
-			break;
+		if (other >= 0 && passes_soon(other) && is_free_for(p, other, s->now)) {
+			note_wanted(state_of(cpu));
+			return true;
+		}
 	}
-	if (soon)
-		note_wanted(state_of(cpu));
-	return soon;
+	return false;
 }
 
 /*
