@@ -13,7 +13,7 @@ BENCH    := target/release/steer-bench
 PRICED   := target/priced
 QUICK    := target/quick.log
 
-.PHONY: help quick check demo test lab release contracts drivers kernel-6.12 priced priced-setup build packages \
+.PHONY: help quick check demo test lab release contracts drivers kernel-6.12 priced peers priced-setup build packages \
 	packages-check packages-guest setup fmt clean
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
 	@echo "make drivers    the modes of host steering on each kind of network device, in guests, about 6 minutes"
 	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 10 minutes"
+	@echo "make peers  other sched_ext schedulers on all machines of the model: target/peers, about 90 minutes"
 	@echo "make test   all tests, about 45 minutes"
 	@echo "make release  what make test has no time for: all guest checks on kernel 7.2, and throughput per core"
 	@echo "            beside a saturated queue, about 15 minutes: after make test, before a release"
@@ -75,6 +76,9 @@ drivers: build
 # The main comparison in the priced tier: the same work under all arms, at fixed rates.
 priced: build priced-setup
 	$(BENCH) priced ab --machine xeon-gold-6128 --shape 2x4 --steering hash --seeds 10 --no-hogs --duration 0.1 --out $(PRICED)
+
+peers: build priced-setup
+	experiments/priced/peers.sh
 
 # What another kernel changes: what loads, limits, CPUs that come and go, CPUs without ticks.
 NEWEST := --only sizes --only SIGTERM --only hotplug --only cpu. --only partition --only 'keeps its tick'
