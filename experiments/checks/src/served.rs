@@ -41,16 +41,22 @@ impl Server {
 
 /// Sends all `servers` the same RPCs, and calls `during` meanwhile. Returns the share of each
 /// server's CPU time on NIC-local CPUs, as the observer sees it.
+///
+/// A client starts when its observer is loaded: while the kernel checks an observer's programs,
+/// other threads on that CPU may wait (6.12 does not preempt it).
 pub(super) fn share_near_the_nic<const N: usize>(
     bench: &mut Bench,
     servers: [&Server; N],
     during: fn(&mut Bench) -> Result<()>,
 ) -> Result<[f64; N]> {
     let observer = |name: &str| format!("observe-{name}");
-    let mut clients = Vec::new();
-    for Server(name, port) in servers {
+    for Server(name, _) in servers {
         let observe = format!("scx_steer observe --cgroup lab/{name} --lead 5 --duration 5 --json");
         bench.guest.link.spawn(&observer(name), &words(&observe))?;
+    }
+    let mut clients = Vec::new();
+    for Server(name, port) in servers {
+        bench.guest.link.expect(&observer(name), "observing", PATIENCE)?;
         let mut client = bench.guest.net.command(std::env::current_exe()?);
         client.args(words(&format!(
             "client --server {} --long-flows 0 --rpc-connections 8 --rpc-rate 500 --rpc-port {port} \
