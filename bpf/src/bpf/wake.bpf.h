@@ -35,8 +35,7 @@ static __always_inline u64 ran_for(s32 cpu, u64 now)
 	return now > state->started_ns ? now - state->started_ns : 0;
 }
 
-/* Does a thread that wakes let one run on that began @ran nanoseconds ago? Not if it has to hurry.
- */
+/* Does a thread that wakes let one run on that began @ran ns ago? Not if it has to hurry. */
 static __always_inline bool lets_run(const struct subject *s, u64 ran)
 {
 	return !s->policy->urgent && ran < GRANULARITY_NS;
