@@ -23,7 +23,7 @@ help:
 	@echo "make contracts  CPU shares and limits against the kernel's own scheduler, in a guest, about 8 minutes"
 	@echo "make drivers    the modes of host steering on each kind of network device, in guests, about 6 minutes"
 	@echo "make priced a model of a machine, with prices for caches and NUMA: $(PRICED)/report.html, about 10 minutes"
-	@echo "make peers  other sched_ext schedulers on all machines of the model: target/peers, about 90 minutes"
+	@echo "make peers  other sched_ext schedulers on all machines of the model: target/peers, about 2 hours"
 	@echo "make test   all tests, about 45 minutes"
 	@echo "make release  what make test has no time for: all guest checks on kernel 7.2, and throughput per core"
 	@echo "            beside a saturated queue, about 15 minutes: after make test, before a release"

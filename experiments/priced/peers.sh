@@ -1,5 +1,5 @@
 #!/bin/sh
-# Other schedulers on every machine of the model, at fixed rates: about 45 minutes for a steering
+# Other schedulers on every machine of the model, at fixed rates: about an hour for a steering
 # mode. The results are in target/peers/MODE/MACHINE.
 # Usage: peers.sh [SEEDS [MODE...]]; the default is 5 seeds of hash and auto.
 set -eu
