@@ -75,7 +75,7 @@ static s32 wake_near(const struct task_struct *p, const struct subject *s, s32 p
 		else if (victim < 0 && may_preempt(p, s, cpu))
 			victim = cpu;
 	}
-	if (victim >= 0 && (soon < 0 || !lets_run(s, ran_for(victim, s->now)))) {
+	if (victim >= 0 && (soon < 0 || !lets_run(s, ran_for(state_of(victim), s->now)))) {
 		note_woken(state_of(here), victim, s->now);
 		return decide(s, victim, preempt(s, victim));
 	}

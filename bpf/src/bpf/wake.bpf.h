@@ -27,14 +27,6 @@
 
 enum preempt { PREEMPT_NOT, PREEMPT_SOON, PREEMPT_NOW };
 
-/* For how long has the thread on @cpu run since it began? */
-static __always_inline u64 ran_for(s32 cpu, u64 now)
-{
-	const struct cpu_state *state = state_of(cpu);
-
-	return now > state->started_ns ? now - state->started_ns : 0;
-}
-
 /* Does a thread that wakes let one run on that began @ran ns ago? Not if it has to hurry. */
 static __always_inline bool lets_run(const struct subject *s, u64 ran)
 {
@@ -54,7 +46,7 @@ static enum preempt preempts(const struct task_struct *p, const struct subject *
 			     bool owner)
 {
 	const struct cpu_state *state = state_of(cpu);
-	u64 ran = ran_for(cpu, s->now);
+	u64 ran = ran_for(state, s->now);
 	bool idle = is_idle_thread(p, s->task), lent, soon;
 	u64 vtime;
 
@@ -99,7 +91,7 @@ static bool spares(const struct task_struct *p, const struct subject *s, s32 cpu
 {
 	s32 i, other;
 
-	if (s->class != CLASS_SHORT || !lets_run(s, ran_for(cpu, s->now)))
+	if (s->class != CLASS_SHORT || !lets_run(s, ran_for(state_of(cpu), s->now)))
 		return false;
 	bpf_for (i, 1, BLOCK) {
 		other = near_cpu(cpu, i);

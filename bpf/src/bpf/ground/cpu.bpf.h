@@ -115,6 +115,12 @@ static __always_inline bool runs_ours(s32 cpu)
 	return state_of(cpu)->class != NR_CLASSES;
 }
 
+/* For how long has the slice on @state's CPU run? CPUs' clocks differ, so @now may be before it. */
+static __always_inline u64 ran_for(const struct cpu_state *state, u64 now)
+{
+	return now > state->started_ns ? now - state->started_ns : 0;
+}
+
 /*
  * A thread preempts the running one; @soon: it will be done soon. The next thread that wakes looks
  * elsewhere: two that preempt the same CPU would run one after the other there, the last one first,

@@ -61,8 +61,8 @@ static void look_if_full(s32 cpu, u64 now)
 	if (now < state->full_mark_ns + FULL_WINDOW_NS)
 		return;
 	busy = state->busy_ns;
-	if (state->makes_load && now > state->started_ns)
-		busy += now - state->started_ns;
+	if (state->makes_load)
+		busy += ran_for(state, now);
 	if (CONFIG_IRQ_TIME_ACCOUNTING)
 		busy += softirq_time(cpu);
 	state->full = load_fills(busy - state->full_busy_ns, window_ns);

@@ -231,7 +231,7 @@ __weak __noinline int look_who_shares(u32 shard, u64 now)
 		if (shard_of(cpu) != shard || state->clock != shard || !runs_ours(cpu) ||
 		    now > state->shares_until_ns)
 			continue;
-		vtime = running_vtime(state, now > state->started_ns ? now - state->started_ns : 0);
+		vtime = running_vtime(state, ran_for(state, now));
 		if (time_before(vtime, most))
 			most = vtime;
 	}
