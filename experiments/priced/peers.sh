@@ -1,34 +1,43 @@
 #!/bin/sh
-# Other schedulers on every machine of the model, at fixed rates: about an hour for a steering
-# mode. The results are in target/peers/MODE/MACHINE.
-# Usage: peers.sh [SEEDS [MODE...]]; the default is 5 seeds of hash and auto.
+# Other schedulers. A steering mode (auto, hash, explicit, spread) is run on every machine of the
+# model, at fixed rates: about an hour, in target/peers/MODE/MACHINE. `lab` is the demo's traffic
+# in the lab, spread by hash: about 10 minutes, in target/peers/lab.
+# Usage: peers.sh [ROUNDS [MODE...]]; the default is 5 rounds of hash and auto.
 set -eu
 cd "$(dirname "$0")/../.."
-seeds=${1:-5}
+rounds=${1:-5}
 [ $# = 0 ] || shift
 [ $# != 0 ] || set -- hash auto
 peers=target/peers
 
-# Does nothing if this version is installed already.
-install_peer() { # install_peer NAME VERSION
-	BPF_CLANG=clang-22 cargo install "$1" --version "$2" --locked --root $peers --target-dir $peers/build
+arms=default,scx_steer,pinned
+with=
+# Installs another scheduler, unless this version is there, and adds it to the arms.
+peer() { # peer NAME VERSION [FLAGS...]
+	name=$1 version=$2
+	shift 2
+	BPF_CLANG=clang-22 cargo install "scx_$name" --version "$version" --locked --root $peers \
+		--target-dir $peers/build
+	arms="$arms,$name=scx_$name $*"
+	with="$with --with $peers/bin/scx_$name"
 }
-install_peer scx_bpfland 1.1.4
-install_peer scx_cosmos 1.1.7
-install_peer scx_lavd 1.1.4
-install_peer scx_layered 1.1.4
+peer bpfland 1.1.4
+peer cosmos 1.1.7
+peer lavd 1.1.4
+peer layered 1.1.4 --run-example --netdev-irq-balance
 
-arms='default,scx_steer,pinned,bpfland=scx_bpfland,cosmos=scx_cosmos,lavd=scx_lavd'
-arms="$arms,layered=scx_layered --run-example --netdev-irq-balance"
-measure() { # measure MODE MACHINE
+in_the_model() { # in_the_model MODE MACHINE
 	echo "peers.sh: $1, $2"
 	target/release/steer-bench priced ab --machine "$2" --shape 2x4 --no-hogs --duration 0.1 \
-		--steering "$1" --seeds "$seeds" --arms "$arms" \
-		--with $peers/bin/scx_bpfland --with $peers/bin/scx_cosmos \
-		--with $peers/bin/scx_lavd --with $peers/bin/scx_layered --out "$peers/$1/$2"
+		--steering "$1" --seeds "$rounds" --arms "$arms" $with --out "$peers/$1/$2"
 }
 for mode; do
+	if [ "$mode" = lab ]; then
+		target/release/steer-bench ab --steering hash --pairs "$rounds" --arms "$arms" $with \
+			--out $peers/lab
+		continue
+	fi
 	for machine in xeon-gold-6128 xeon-platinum-8380 epyc-7763 uniform; do
-		measure "$mode" $machine
+		in_the_model "$mode" $machine
 	done
 done
