@@ -14,7 +14,7 @@ use steer_lab::guest::GuestOptions;
 use steer_lab::shape::Nics;
 use steer_lab::steering::Steering;
 use steer_result::spec::Options;
-use steer_scenario::arm::Arm;
+use steer_scenario::arm::{self, Arm};
 use steer_scenario::setup::Setup;
 use steer_scenario::workload::Workload;
 
@@ -54,10 +54,7 @@ impl AbPlan {
     /// Checks how the flags combine, which their types cannot.
     pub(crate) fn check(&self) -> Result<()> {
         self.workload.check()?;
-        for (index, arm) in self.arms.iter().enumerate() {
-            let twice = self.arms[..index].iter().any(|other| other.name == arm.name);
-            ensure!(!twice, "--arms names {} twice", arm.name);
-        }
+        arm::check_names(&self.arms)?;
         if self.host.is_some() {
             self.workload.check_own("the agent")?;
         } else {
@@ -93,7 +90,7 @@ impl AbPlan {
     ///
     /// # Errors
     /// As [`unsupported::installed`] for each program that the plan needs, and as
-    /// [`memory::check_here`].
+    /// [`memory::check_here`] and [`arm::check_programs`].
     pub(crate) fn complete(&mut self) -> Result<()> {
         for arm in self.arms.iter_mut().filter(|arm| arm.is_own()) {
             arm.scheduler.get_or_insert_default().extend(self.steer_arg.iter().cloned());
@@ -104,6 +101,7 @@ impl AbPlan {
         }
         if self.host.is_none() {
             memory::check_here(self.workload.most_rpc())?;
+            arm::check_programs(&self.arms, &self.guest.programs()?)?;
         }
         for needed in self.workload.needs() {
             let path = unsupported::installed(needed.program, needed.how)?;

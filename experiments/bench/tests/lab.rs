@@ -126,7 +126,8 @@ fn a_tampered_kernel_is_refused() {
 
 #[test]
 fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
-    let refused: [(&[&str], &str); 14] = [
+    let missing = "the guest has no scx_simple: name it with --with";
+    let refused: [(&[&str], &str); 18] = [
         (&["kernel", "fetch", "6.11"], "too old"),
         (&["kernel", "fetch", "newest"], "neither a kernel series"),
         (&["lab", "test", "--shape", "1x1"], "2 to 64 CPUs"),
@@ -136,6 +137,10 @@ fn versions_shapes_and_arms_that_make_no_sense_are_refused() {
             &["ab", "--arms", "default+fast"],
             "a setting (after +) is one of rfs, irqbalance, xps, align, nopause",
         ),
+        (&["ab", "--arms", "default,simple=scx_simple"], missing),
+        (&["lab", "neutral", "--arms", "default,simple=scx_simple"], missing),
+        (&["lab", "adapt", "--arms", "simple=scx_simple"], missing),
+        (&["lab", "contracts", "--scheduler", "simple=scx_simple"], missing),
         (&["ab", "--shape", "1x4"], "another node than the NIC's"),
         (&["lab", "adapt", "--arms", "default+rfs"], "remove the settings (after +)"),
         (&["lab", "adapt", "--long-flows", "0"], "set --long-flows"),

@@ -13,6 +13,7 @@ mod table;
 mod verdict;
 
 use std::path::PathBuf;
+use std::slice;
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -23,7 +24,7 @@ use steer_ground::progress::Progress;
 use steer_lab::fresh::Boots;
 use steer_lab::guest::GuestOptions;
 use steer_result::write_whole;
-use steer_scenario::arm::Arm;
+use steer_scenario::arm::{self, Arm};
 use verdict::{Judged, Sample, judge};
 
 /// Mixes that are measured under one scheduler before the other has its turn. Loading a scheduler
@@ -92,6 +93,7 @@ pub fn run(options: ContractsOptions) -> Result<()> {
         "--scheduler {}: there is nothing to pin or tune here; name a scheduler",
         arm.name
     );
+    arm::check_programs(slice::from_ref(arm), &options.guest.programs()?)?;
     options.guest.check_one_nic("lab contracts")?;
     let progress = Progress::rounds(mixes.len() as u64);
     let mut run = Run::start(&options, &progress)?;

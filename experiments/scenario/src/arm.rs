@@ -1,5 +1,6 @@
 //! An arm: one way of scheduling the same workload. Parses its name on the command line.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Error, Result, anyhow, bail, ensure};
@@ -79,6 +80,32 @@ impl FromStr for Arm {
             tunings,
         })
     }
+}
+
+/// Checks that no two arms share a name.
+///
+/// # Errors
+/// Names the arm.
+pub fn check_names(arms: &[Arm]) -> Result<()> {
+    for (index, arm) in arms.iter().enumerate() {
+        let twice = arms[..index].iter().any(|other| other.name == arm.name);
+        ensure!(!twice, "--arms names {} twice", arm.name);
+    }
+    Ok(())
+}
+
+/// Checks that a guest with these programs can run all arms.
+///
+/// # Errors
+/// Names the arm, and the program that is missing.
+pub fn check_programs(arms: &[Arm], programs: &[PathBuf]) -> Result<()> {
+    for arm in arms {
+        if let Some(program) = arm.scheduler.as_ref().and_then(|argv| argv.first()) {
+            let known = programs.iter().any(|path| path.ends_with(program));
+            ensure!(known, "{}: the guest has no {program}: name it with --with", arm.name);
+        }
+    }
+    Ok(())
 }
 
 fn no_arm(text: &str) -> String {

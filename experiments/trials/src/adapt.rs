@@ -15,7 +15,7 @@ use steer_lab::facts::{Facts, Nic, affinity_path};
 use steer_lab::fresh::Boots;
 use steer_lab::guest::{Guest, GuestOptions};
 use steer_lab::steering::{Steering, Wheel};
-use steer_scenario::arm::Arm;
+use steer_scenario::arm::{self, Arm};
 use steer_scenario::generator::Generators;
 use steer_scenario::layout::Layout;
 use steer_scenario::workload::Workload;
@@ -74,6 +74,7 @@ pub fn run(mut options: AdaptOptions) -> Result<()> {
         "lab adapt moves the IRQs itself and changes no other settings: remove the settings (after +) \
          from --arms"
     );
+    arm::check_programs(&options.arms, &options.guest.programs()?)?;
     options.workload.trace_long = true;
     let progress = Progress::rounds(options.rounds.into());
     let boot = || Bed::boot(&options.guest, &progress);

@@ -9,7 +9,7 @@ use steer_ground::progress::Progress;
 use steer_ground::tool;
 use steer_lab::agent::Link;
 use steer_lab::guest::{Guest, GuestOptions};
-use steer_scenario::arm::Arm;
+use steer_scenario::arm::{self, Arm};
 use steer_scenario::scheduler;
 use steer_stats::{Ratio, median};
 
@@ -52,6 +52,7 @@ pub fn run(mut options: NeutralOptions) -> Result<()> {
         options.arms.iter().all(|arm| !arm.pinned && arm.tunings.is_empty()),
         "without traffic, there is nothing to pin or tune: use arms without pinning or settings"
     );
+    arm::check_programs(&options.arms, &options.guest.programs()?)?;
     for program in ["perf", "tcc"] {
         options.guest.extra.push(tool::installed(program, "run make setup")?);
     }

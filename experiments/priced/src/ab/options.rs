@@ -9,7 +9,7 @@ use steer_lab::SCX_STEER;
 use steer_lab::shape::{Nics, Shape};
 use steer_lab::steering::Steering;
 use steer_result::spec::Options;
-use steer_scenario::arm::Arm;
+use steer_scenario::arm::{self, Arm};
 use steer_scenario::layout::Layout;
 use steer_scenario::setup::Setup;
 use steer_scenario::tuning::Tuning;
@@ -61,19 +61,13 @@ pub struct AbOptions {
     pub bench: BenchOptions,
 }
 
-/// Checks that no two arms share a name, and that the guest's programs exist and run all of them.
+/// Checks the arms, and that the guest's programs exist.
 ///
 /// # Errors
 /// Names the arm or the program.
 pub(crate) fn check_arms(arms: &[Arm], programs: &[PathBuf]) -> Result<()> {
-    for (index, arm) in arms.iter().enumerate() {
-        let twice = arms[..index].iter().any(|other| other.name == arm.name);
-        ensure!(!twice, "--arms names {} twice", arm.name);
-        if let Some(program) = arm.scheduler.as_ref().and_then(|argv| argv.first()) {
-            let known = programs.iter().any(|path| path.ends_with(program));
-            ensure!(known, "--arms {}: the guest has no {program}: name it with --with", arm.name);
-        }
-    }
+    arm::check_names(arms)?;
+    arm::check_programs(arms, programs)?;
     let missing = programs.iter().find(|path| !path.is_file());
     missing.map_or(Ok(()), |path| {
         bail!(
