@@ -18,7 +18,7 @@ peer() { # peer NAME VERSION [FLAGS...]
 	shift 2
 	BPF_CLANG=clang-22 cargo install "scx_$name" --version "$version" --locked --root $peers \
 		--target-dir $peers/build
-	arms="$arms,$name=scx_$name $*"
+	arms="$arms,$name=scx_$name${*:+ $*}"
 	with="$with --with $peers/bin/scx_$name"
 }
 peer bpfland 1.1.4
