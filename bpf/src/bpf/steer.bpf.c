@@ -175,7 +175,7 @@ void BPF_STRUCT_OPS(steer_enqueue, struct task_struct *p, u64 enq_flags)
 		set_clock(p, s.task, clock_of_queue(q.dsq, q.cpu));
 	}
 	scx_bpf_dsq_insert_vtime(p, q.dsq, place_settings.slice_ns, p->scx.dsq_vtime, enq_flags);
-	announce(p, &s, &q);
+	announce(p, &s, &q, enq_flags);
 }
 
 void BPF_STRUCT_OPS(steer_dispatch, s32 cpu, struct task_struct *prev)

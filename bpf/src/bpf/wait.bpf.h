@@ -120,8 +120,22 @@ static void choose_queue(struct queue *q, struct task_struct *p, const struct su
 	q->dsq = DSQ_CPU | q->cpu;
 }
 
+/*
+ * @p was queued for @cpu. Does that CPU look at its queues by itself? A kick of the CPU that this
+ * runs on would cost it an interrupt (scx_bpf_kick_cpu, kernel/sched/ext.c, 6.18). A wake-up ends
+ * its idling in any case (wakeup_preempt, kernel/sched/core.c). It must run there: a CPU that goes
+ * idle elsewhere could miss it.
+ */
+static bool looks_anyway(struct task_struct *p, s32 cpu, u64 enq_flags)
+{
+	return cpu == scx_bpf_task_cpu(p) &&
+	       (runs_ours(cpu) || scx_bpf_task_running(p) ||
+		(enq_flags & SCX_ENQ_WAKEUP && cpu == bpf_get_smp_processor_id()));
+}
+
 /* Wake a CPU for the thread that was queued: one may have gone idle since select_cpu looked. */
-static void announce(struct task_struct *p, const struct subject *s, const struct queue *q)
+static void announce(struct task_struct *p, const struct subject *s, const struct queue *q,
+		     u64 enq_flags)
 {
 	s32 idle = -1;
 
@@ -135,8 +149,7 @@ static void announce(struct task_struct *p, const struct subject *s, const struc
 	}
 	if (idle >= 0)
 		scx_bpf_kick_cpu(idle, SCX_KICK_IDLE);
-	/* this CPU looks by itself, and the kernel would kick it with an interrupt */
-	else if (q->cpu != scx_bpf_task_cpu(p) || !(runs_ours(q->cpu) || scx_bpf_task_running(p)))
+	else if (!looks_anyway(p, q->cpu, enq_flags))
 		scx_bpf_kick_cpu(q->cpu, SCX_KICK_IDLE);
 }
 

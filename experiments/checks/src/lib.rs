@@ -136,7 +136,7 @@ const POLICIES: [Check; 2] = [
     ("a policy that flips under traffic drops no request", policy::flips_under_traffic),
 ];
 
-const QUIET: [Check; 20] = [
+const QUIET: [Check; 21] = [
     ("programs are of the sizes on record", sizes::as_recorded),
     ("it starts without a warning", life::starts_without_warning),
     ("a second instance is refused", life::second_instance),
@@ -144,6 +144,7 @@ const QUIET: [Check; 20] = [
     ("a thread that moves to another CPU does not starve", fairness::newcomer),
     ("two threads share a CPU by weight", fairness::weights),
     ("a thread does not wait for its waker while CPUs idle", fairness::waker_goes_on),
+    ("a CPU does not interrupt itself to wake up", fairness::own_kicks),
     ("a thread that another class interrupts keeps its slice", fairness::interrupted),
     ("weights hold beside a thread that is bound to a CPU", contracts::bound),
     ("weights hold while light threads have another cache", contracts::stray),
