@@ -1,7 +1,7 @@
 #!/bin/sh
 # Other schedulers. A steering mode (auto, hash, explicit, spread) is run on every machine of the
 # model, at fixed rates: about an hour, in target/peers/MODE/MACHINE. `lab` is the demo's traffic
-# in the lab, spread by hash: about 10 minutes, in target/peers/lab.
+# in the lab, spread by hash: about 12 minutes, in target/peers/lab.
 # Usage: peers.sh [ROUNDS [MODE...]]; the default is 5 rounds of hash and auto.
 set -eu
 cd "$(dirname "$0")/../.."

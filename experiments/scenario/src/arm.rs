@@ -101,7 +101,8 @@ pub fn check_names(arms: &[Arm]) -> Result<()> {
 pub fn check_programs(arms: &[Arm], programs: &[PathBuf]) -> Result<()> {
     for arm in arms {
         if let Some(program) = arm.scheduler.as_ref().and_then(|argv| argv.first()) {
-            let known = programs.iter().any(|path| path.ends_with(program));
+            let name = program.strip_prefix("/bin/").unwrap_or(program);
+            let known = programs.iter().any(|path| path.file_name() == Some(name.as_ref()));
             ensure!(known, "{}: the guest has no {program}: name it with --with", arm.name);
         }
     }
@@ -115,6 +116,18 @@ fn no_arm(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_arm_needs_a_program_of_the_guest() {
+        let check =
+            |arm: &str| check_programs(&[arm.parse().unwrap()], &["/usr/bin/scx_lavd".into()]);
+        for good in ["default", "pinned", "lavd=scx_lavd", "lavd=/bin/scx_lavd --performance"] {
+            check(good).unwrap();
+        }
+        for bad in ["scx_steer", "lavd=lavd", "lavd=/usr/bin/scx_lavd"] {
+            assert!(check(bad).is_err(), "{bad} was accepted");
+        }
+    }
 
     #[test]
     fn arms_are_read() {
