@@ -1,6 +1,6 @@
 //! Threads without traffic share CPUs by weight, none starves, and none waits while CPUs idle.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::bench::{Bench, RESTART};
 use steer_traffic::wake::WakeReport;
@@ -42,13 +42,15 @@ pub(super) fn waker_goes_on(bench: &mut Bench) -> Result<()> {
     bench.in_force()
 }
 
-/// While threads wake on busy CPUs: prints lines of a CPU, a CPU that kicked it, and how often.
+/// While threads wake on busy CPUs: prints how often the scheduler kicked the CPU that it ran on, and
+/// how often any.
 const COUNT_KICKS: &str = r#"
 cd /sys/kernel/tracing
 echo 'p:kicks scx_bpf_kick_cpu cpu=$arg1:s32' > kprobe_events
 echo 'hist:keys=cpu,common_cpu' > events/kprobes/kicks/trigger
 steer-bench contend --duration 4 --group 'sleepers threads=14 run-ms=1 sleep-ms=3' > /dev/null
-sed -n '/^{/s/[^0-9]\+/ /gp' events/kprobes/kicks/hist
+awk '$1 == "{" { gsub(/[^0-9]+/, " "); all += $3; if ($1 == $2) own += $3 }
+     END { print own + 0, all + 0 }' events/kprobes/kicks/hist
 echo '!hist:keys=cpu,common_cpu' > events/kprobes/kicks/trigger
 echo > kprobe_events
 "#;
@@ -56,17 +58,10 @@ echo > kprobe_events
 /// A thread that wakes and has to wait may arrive at a CPU that idles meanwhile. The kernel wakes
 /// that CPU by itself; to kick it would cost it another interrupt. One kick of 30 was such a one.
 pub(super) fn own_kicks(bench: &mut Bench) -> Result<()> {
-    let said = bench.script(COUNT_KICKS)?;
-    let (mut all, mut own) = (0, 0);
-    for line in said.lines() {
-        let numbers: Vec<u32> = line.split_whitespace().flat_map(str::parse).collect();
-        let [cpu, from, kicks] = numbers[..] else { bail!("strange counts: {said}") };
-        all += kicks;
-        own += if cpu == from { kicks } else { 0 };
-    }
+    let [own, all] = bench.numbers(COUNT_KICKS)?;
     bench.figures = format!(": {own} of {all} kicks");
-    ensure!(all > 500, "only {all} kicks: too few to tell");
-    ensure!(100 * own < all, "CPUs kicked themselves {own} times, others {} times", all - own);
+    ensure!(all > 500.0, "only {all} kicks: too few to tell");
+    ensure!(100.0 * own < all, "CPUs kicked themselves {own} times, others {} times", all - own);
     bench.in_force()
 }
 
